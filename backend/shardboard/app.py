@@ -30,6 +30,7 @@ from shardboard.api import (
     checks,
     cluster,
     commands,
+    console_authority,
     debuginfo,
     drills,
     errors,
@@ -76,6 +77,7 @@ from shardboard.api import (
 from shardboard.api.feed import Feed
 from shardboard.api.middleware import install as install_middleware
 from shardboard.api.page import mount_page
+from shardboard.authority import Authority
 from shardboard.bus import Bus
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.archive import Archive
@@ -99,6 +101,7 @@ from shardboard.reconcilers.access import AccessLoop
 from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.certificates import CertificatesLoop
+from shardboard.reconcilers.console_authority import ConsoleAuthorityLoop
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.failover import FailoverLoop
@@ -120,7 +123,6 @@ from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events, issued_certificates
 from shardboard.supervision import Loop, Supervisor
-from shardboard.tls import Authority
 
 
 def create_app(console: Console) -> FastAPI:
@@ -148,6 +150,7 @@ def create_app(console: Console) -> FastAPI:
         benchmarks,
         bootstrap,
         certificates,
+        console_authority,
         checks,  # before the objects: `/nodes/check` would else be the node `check`
         cluster,
         commands,
@@ -207,7 +210,7 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
     bus = Bus()
     store = Store(settings.store_url, bus)
     authority = Authority.load(settings)
-    agents = HttpAgents(authority.client_ssl_context())
+    agents = HttpAgents(authority.client_ssl_context)
     try:
         async with owned(store) as ownership:
             await store.migrate()
@@ -276,6 +279,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
     nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
     agent_certificates = AgentCertificatesLoop(console.store, console.bus, console.agents, console.authority)
+    authorities = ConsoleAuthorityLoop(console.store, console.bus, console.authority, console.trust)
     alarms = AlarmCollector(
         console.store, console.bus, console.live, pulses, console.agents, lambda: console.certificate.ends
     )
@@ -298,6 +302,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("renew the console's certificate", console.certificate.run),
         Loop("renew certificates of agents", agent_certificates.run),
         Loop("refuse certificates of removed nodes", agent_certificates.run_refusals),
+        Loop("tell agents whom to trust", authorities.run),
         Loop(
             "renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run
         ),

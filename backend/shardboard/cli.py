@@ -290,6 +290,7 @@ def _console(arguments: argparse.Namespace) -> Any:
     auth = (settings.admin_user, password)
     ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
     trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
+    trust.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     return httpx.Client(base_url=arguments.url, auth=auth, verify=trust, trust_env=False, timeout=10)
 
 

@@ -9,6 +9,7 @@ import socket
 import time
 import weakref
 from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import h11
@@ -100,6 +101,14 @@ def _leave(counts: Counter[str], source: str) -> None:
         del counts[source]
 
 
+def end(condition: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Close the connections whose client showed a certificate that meets the condition, as `ssl.SSLSocket.getpeercert` tells it."""
+    for each in list(_open):
+        session = each.transport.get_extra_info("ssl_object")
+        if session is not None and condition(session.getpeercert() or {}):
+            each.transport.abort()
+
+
 class Patience(H11Protocol):
     """HTTP as uvicorn does it; a request that does not arrive in time ends its connection."""
 
@@ -110,6 +119,7 @@ class Patience(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        _open.add(self)
         self._await(h11.IDLE, HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
@@ -122,6 +132,7 @@ class Patience(H11Protocol):
         self._await_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        _open.discard(self)
         self._await(None)
         super().connection_lost(exc)
 
@@ -148,6 +159,9 @@ class Patience(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(seconds, self.transport.abort) if what is not None else None
+
+
+_open: set[Patience] = set()
 
 
 class Repeats(logging.Filter):

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from shardboard.agents_trust import AgentsTrust
+from shardboard.authority import Authority
 from shardboard.bus import Bus
 from shardboard.collectors.commands import CommandLooks
 from shardboard.collectors.courier import Courier
@@ -22,7 +24,6 @@ from shardboard.driver.syslog import SyslogSender
 from shardboard.ownership import Ownership
 from shardboard.server_certificate import ServerCertificate
 from shardboard.settings import Settings
-from shardboard.tls import Authority
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Console:
     hooks: Hooks = field(default_factory=HttpHooks)
     oidc: OidcClient = field(default_factory=OidcClient)
     ldap: LdapClient = field(default_factory=LdapClient)
+    trust: AgentsTrust = field(init=False)
     notifier: Notifier = field(init=False)
     slot_looks: SlotLooks = field(init=False)
     command_looks: CommandLooks = field(init=False)
@@ -55,6 +57,7 @@ class Console:
 
     def __post_init__(self) -> None:
         self.certificate = ServerCertificate(self.authority, self.settings)
+        self.trust = AgentsTrust(self.store, self.agents, self.authority)
         mails = SmtpMails(self.settings.smtp_password_file)
         self.notifier = Notifier(self.store, self.bus, Courier(self.hooks, mails, SyslogSender()))
         self.slot_looks = SlotLooks(self.store, self.agents)

@@ -14,31 +14,28 @@ import logging
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import pairwise
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from shardboard import chains
 from shardboard.agent.contract.protocol import CONSOLE_NAME
-from shardboard.errors import BadRequest, Conflict, NotAcceptable
+from shardboard.authority import Authority
+from shardboard.chains import UNREADABLE, Wrong, name_of
+from shardboard.errors import BadRequest, Conflict
 from shardboard.key_files import show, write_private
 from shardboard.settings import Settings
-from shardboard.tls import Authority, is_strong, names_of, pem
+from shardboard.tls import is_strong, names_of, pem
 
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 60.0
-_UNREADABLE = (
-    *(ValueError, TypeError, UnsupportedAlgorithm),
-    *(x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType),
-)
-"""What `cryptography` raises, sooner or later, of certificates that are not well formed or that it does not know."""
 Source = Literal["own", "installed", "settings"]
 
 
@@ -50,7 +47,7 @@ class Identity:
     key: bytes
 
     def __post_init__(self) -> None:
-        """What is not well formed is found now, and not when somebody asks for it. Raises one of _UNREADABLE."""
+        """What is not well formed is found now, and not when somebody asks for it. Raises one of UNREADABLE."""
         _ = self.subject, self.issuer, self.names
 
     @property
@@ -179,21 +176,12 @@ def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     try:
         identity = _identity(certificate.encode(), key.encode())
         _insist_on_use(identity.chain[0])
-        _insist_on_order(identity.chain)
-    except _Wrong as wrong:
+        chains.insist_on_order(identity.chain)
+    except Wrong as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise BadRequest("invalid_certificate", "The certificate cannot be read.", field="certificate") from error
-    now = now or datetime.now(UTC)
-    for each in identity.chain:
-        if each.not_valid_after_utc <= now:
-            sentence = f"The certificate of {_name(each)} expired on {each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC."
-            raise NotAcceptable("certificate_expired", sentence, field="certificate")
-        if each.not_valid_before_utc > now:
-            sentence = (
-                f"The certificate of {_name(each)} does not hold before {each.not_valid_before_utc:%Y-%m-%d %H:%M} UTC."
-            )
-            raise NotAcceptable("invalid_certificate", sentence, field="certificate")
+    chains.insist_on_time(identity.chain, now)
     try:
         identity.context()
     except ssl.SSLError as error:
@@ -202,60 +190,36 @@ def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     return identity
 
 
-class _Wrong(ValueError):
-    def __init__(self, sentence: str, field: str = "certificate") -> None:
-        super().__init__(sentence)
-        self.field = field
-
-
 def _identity(certificate: bytes, key: bytes) -> Identity:
-    """Raises _Wrong, or one of _UNREADABLE."""
-    try:
-        chain = x509.load_pem_x509_certificates(certificate)
-    except (ValueError, x509.InvalidVersion) as error:
-        raise _Wrong("This is no certificate in PEM: it begins with -----BEGIN CERTIFICATE-----.") from error
+    """Raises Wrong, or one of UNREADABLE."""
+    chain = chains.read(certificate)
     private = _private_key(key)
     if private.public_key() != chain[0].public_key():
-        raise _Wrong(f"The key is not that of {_name(chain[0])}, the first certificate.", "key")
+        raise Wrong(f"The key is not that of {name_of(chain[0])}, the first certificate.", "key")
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    return Identity(tuple(chain), private.private_bytes(*form))
+    return Identity(chain, private.private_bytes(*form))
 
 
 def _private_key(key: bytes) -> PrivateKeyTypes:
     try:
         return serialization.load_pem_private_key(key, None)
     except TypeError as error:
-        raise _Wrong("The key is encrypted with a passphrase; give it without one.", "key") from error
+        raise Wrong("The key is encrypted with a passphrase; give it without one.", "key") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _Wrong("This is no private key in PEM: it begins with -----BEGIN PRIVATE KEY-----.", "key") from error
+        raise Wrong("This is no private key in PEM: it begins with -----BEGIN PRIVATE KEY-----.", "key") from error
 
 
 def _insist_on_use(own: x509.Certificate) -> None:
     if not is_strong(own.public_key()):
-        raise _Wrong("The key is too weak; use an elliptic curve of 256 bits or RSA of 2048.", "key")
+        raise Wrong("The key is too weak; use an elliptic curve of 256 bits or RSA of 2048.", "key")
     try:
         uses = [*own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
     except x509.ExtensionNotFound:
         uses = [ExtendedKeyUsageOID.SERVER_AUTH]  # none is named: good for all
     if not names_of(own):
-        raise _Wrong("The certificate names no host (subject alternative name), so no browser takes it.")
+        raise Wrong("The certificate names no host (subject alternative name), so no browser takes it.")
     if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*uses}:
-        raise _Wrong("The certificate is not for servers (extended key usage serverAuth).")
-
-
-def _insist_on_order(chain: Sequence[x509.Certificate]) -> None:
-    for place, (below, above) in enumerate(pairwise(chain), 2):
-        try:
-            below.verify_directly_issued_by(above)
-        except (*_UNREADABLE, InvalidSignature) as error:
-            sentence = (
-                f"Certificate {place} of the chain ({_name(above)}) did not sign the one before ({_name(below)})."
-            )
-            raise _Wrong(sentence) from error
-
-
-def _name(certificate: x509.Certificate) -> str:
-    return certificate.subject.rfc4514_string() or ", ".join(sorted(names_of(certificate))) or "unnamed"
+        raise Wrong("The certificate is not for servers (extended key usage serverAuth).")
 
 
 def _of_files(certificate: Path, key: Path | None = None) -> Identity:
@@ -263,9 +227,9 @@ def _of_files(certificate: Path, key: Path | None = None) -> Identity:
     that it works: it is all there is."""
     try:
         return _identity(certificate.read_bytes(), (key or certificate).read_bytes())
-    except _Wrong:
+    except Wrong:
         raise
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(f"{certificate} cannot be read: {error}") from error
 
 

@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, Self
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard import tls
+from shardboard.signer import Signer
 
 NAME = "shard.internal"
 """Proxies insist on it (`engine/proxy/src/tls.rs`)."""
@@ -157,40 +158,16 @@ def replace_authorities(databases: Iterable[Sealed], leaver: str = "") -> int:
 
 def _new_authority() -> tuple[str, str]:
     """Its certificate and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = tls.subject(f"Shardboard database {tls.random_part()}")
-    authority = (
-        tls.builder(name, name, AUTHORITY_DAYS)
-        .public_key(key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(tls.key_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return _texts(authority, key)
+    signer = Signer.create(f"Shardboard database {tls.random_part()}", AUTHORITY_DAYS)
+    return _texts(signer.certificate, signer.key)
 
 
-def _signed(authority_text: str, authority_key_text: str) -> tuple[str, str]:
+def _signed(authority: str, authority_key: str) -> tuple[str, str]:
     """A certificate for both ends of a connection, and its key."""
-    authority = x509.load_pem_x509_certificate(authority_text.encode())
-    authority_key = serialization.load_pem_private_key(authority_key_text.encode(), None)
-    if not isinstance(authority_key, ec.EllipticCurvePrivateKey):
-        raise TypeError("the authority of a database has a key on an elliptic curve")
+    signer = Signer.read(authority.encode(), authority_key.encode())
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = (
-        tls.builder(tls.subject(NAME), authority.subject, DAYS)
-        .public_key(key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(tls.key_usage(signs_certificates=False), critical=True)
-        .add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
-        )
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    return _texts(certificate, key)
+    uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    return _texts(signer.sign(key.public_key(), [NAME], uses, DAYS, common_name=NAME), key)
 
 
 def _texts(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> tuple[str, str]:

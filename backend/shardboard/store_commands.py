@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.authority import Authority
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain.audit import Check
@@ -24,7 +25,6 @@ from shardboard.settings import Settings
 from shardboard.state import audit
 from shardboard.state.audit import Deed
 from shardboard.store_key import StoreKeyError, StoreKeys, rotating, store_keys
-from shardboard.tls import Authority
 
 SHELL = "shell"
 """Who did it, in the events."""

@@ -34,24 +34,49 @@ def sign(
     above: Signed | None = None,
     *,
     names: Sequence[str] = ("console.example.com",),
-    key: PrivateKey | None = None,
+    key: PrivateKey | ec.EllipticCurvePublicKey | None = None,
     usage: ObjectIdentifier | None = ExtendedKeyUsageOID.SERVER_AUTH,
     begins: timedelta = timedelta(days=-1),
     ends: timedelta = timedelta(days=100),
+    is_authority: bool | None = None,
+    more: Sequence[x509.ExtensionType] = (),
 ) -> Signed:
-    """Signed by `above`, else by itself; `begins` and `ends` count from now."""
-    private = key or ec.generate_private_key(ec.SECP256R1())
+    """Signed by `above`, else by itself, and then an authority; `begins` and `ends` count from now. Whose key is somebody else's is
+    signed by `above`, and signs nothing here."""
+    is_public = isinstance(key, ec.EllipticCurvePublicKey)
+    private = key if key and not is_public else ec.generate_private_key(ec.SECP256R1())
     issuer = above.certificate.subject if above else tls.subject(name)
     now = datetime.now(UTC)
+    signs = above is None if is_authority is None else is_authority
     builder = (
-        x509.CertificateBuilder(issuer, tls.subject(name), private.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(
+            issuer, tls.subject(name), key if is_public else private.public_key(), x509.random_serial_number()
+        )
         .not_valid_before(now + begins)
         .not_valid_after(now + ends)
-        .add_extension(x509.BasicConstraints(ca=above is None, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
     )
     if names:
         held = x509.SubjectAlternativeName([x509.DNSName(each) for each in names])
         builder = builder.add_extension(held, critical=False)
     if usage:
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+    for extension in more:
+        builder = builder.add_extension(extension, critical=False)
     return Signed(builder.sign(above.private if above else private, hashes.SHA256()), private)
+
+
+def below(
+    root: Signed,
+    key: PrivateKey | ec.EllipticCurvePublicKey,
+    *more: x509.ExtensionType,
+    ends: timedelta = timedelta(days=400),
+    name: str = "shardboard ca",
+) -> Signed:
+    """An authority below another one, for this key."""
+    return sign(name, root, names=(), key=key, usage=None, is_authority=True, ends=ends, more=more)
+
+
+def root(name: str = "corporate root") -> Signed:
+    """Somebody's topmost authority."""
+    return sign(name, names=(), usage=None, ends=timedelta(days=3000))

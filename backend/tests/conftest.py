@@ -25,6 +25,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
 from shardboard import garbage
+from shardboard.authority import Authority
 from shardboard.bus import Bus
 from shardboard.collectors.live import Live
 from shardboard.console import Console
@@ -36,7 +37,6 @@ from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state.nodes import Node
 from shardboard.store_key import StoreKeys, new_key
-from shardboard.tls import Authority
 
 USER, PASSWORD = "admin@example.org", "correct horse battery"
 ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"

@@ -21,6 +21,7 @@ from sqlalchemy.exc import OperationalError
 from shardboard import cli
 from shardboard.agent.enrol import EnrolError
 from shardboard.agent.settings import AgentSettings
+from shardboard.authority import Authority
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.services import encryption, passwords
@@ -32,7 +33,6 @@ from shardboard.state.audit import AuditLine
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
 from shardboard.store_key import StoreKeys, key_name, make_own, new_key, store_keys
-from shardboard.tls import Authority
 
 
 @pytest.fixture(autouse=True)

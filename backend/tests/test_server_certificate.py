@@ -18,12 +18,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given as given_some
 from hypothesis import strategies as st
 
+from shardboard import authority as authorities
 from shardboard import tls
 from shardboard.agent.contract.protocol import CONSOLE_NAME
+from shardboard.authority import Authority
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.server_certificate import ServerCertificate, read
 from shardboard.settings import Settings
-from shardboard.tls import Authority
 
 ADDRESS = "127.0.0.1"
 INTACT = sign("intact")
@@ -96,7 +97,7 @@ def test_one_that_was_damaged_does_not_keep_the_console_from_starting(settings: 
 
 
 async def test_the_own_one_renews_itself(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     certificate = opened(settings)
     monkeypatch.undo()
     async with looking_at(certificate) as look:
@@ -110,7 +111,7 @@ async def test_the_own_one_renews_itself(settings: Settings, monkeypatch: pytest
 
 
 def test_it_renews_itself_under_an_installed_one(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     certificate, signed = opened(settings), sign("mine")
     certificate.install(read(signed.pem, signed.key))
     monkeypatch.undo()

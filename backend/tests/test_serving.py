@@ -10,9 +10,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shardboard import serving
+from shardboard.authority import Authority
 from shardboard.loopback import free_port
 from shardboard.settings import Settings
-from shardboard.tls import Authority
 
 
 async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,3 +115,42 @@ test('a certificate is installed, shown at once, and removed', async ({ page, ap
   const events = await (await api.get('/v1/logs')).text();
   expect(events).not.toContain('PRIVATE KEY');
 });
+
+test('the authority of the console is announced and withdrawn, and a request made', async ({
+  page,
+  api,
+}) => {
+  await page.goto('/settings');
+  const before = await (await api.get('/v1/ca/bundle')).text();
+  await page.getByRole('button', { name: 'Replace it…' }).click();
+  await examine(page, 'authority-replace');
+  await page.getByRole('button', { name: 'Announce a new one' }).click();
+  await expect(page.getByText('All nodes are ready.')).toBeVisible();
+  await expect(page.getByText('Step 1 of 2')).toBeVisible();
+  expect((await (await api.get('/v1/ca/bundle')).text()).startsWith(before)).toBe(true);
+  await examineInAll(page, 'authority-announced');
+  await page.getByRole('button', { name: 'Change over…' }).click();
+  await examine(page, 'authority-change-over');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Withdraw it…' }).click();
+  await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+  await expect(page.getByText('Step 1 of 2')).toBeHidden();
+  expect(await (await api.get('/v1/ca/bundle')).text()).toBe(before);
+  await page.getByRole('button', { name: 'Have it signed by another…' }).click();
+  await examine(page, 'authority-request');
+  await page.getByRole('button', { name: 'Make a request' }).click();
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download the request' }).click();
+  expect((await downloading).suggestedFilename()).toBe('shardboard-ca.csr');
+  await page.getByRole('button', { name: 'Enter the certificate…' }).click();
+  const asking = page.getByRole('dialog', { name: 'Enter the certificate' });
+  await asking.getByRole('textbox').fill(signedCertificate().certificate);
+  await asking.getByRole('button', { name: 'Check…' }).click();
+  await expect(asking.getByRole('alert')).toContainText('not for the key of the request');
+  await examine(page, 'authority-refused');
+  await asking.getByRole('button', { name: 'Cancel' }).click();
+  await examineInAll(page, 'authority-requested');
+  await page.getByRole('button', { name: 'Withdraw the request…' }).click();
+  await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+  await expect(page.getByText('A request is open')).toBeHidden();
+});

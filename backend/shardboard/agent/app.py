@@ -15,6 +15,7 @@ from shardboard import garbage, recent_log, serving
 from shardboard.agent import certificates, flash, logs, machine, passwords, slot_counts
 from shardboard.agent.contract import (
     AgentCertificate,
+    Authorities,
     ChangePassword,
     CommandResult,
     Drill,
@@ -43,7 +44,7 @@ from shardboard.agent.contract import (
 from shardboard.agent.contract.protocol import line_for
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.enrol import enrol, stay_enrolled
-from shardboard.agent.identity import Identity, Renewal
+from shardboard.agent.identity import Identity, Port, Renewal
 from shardboard.agent.loads import Loads
 from shardboard.agent.moving import Movers
 from shardboard.agent.priority import Priorities
@@ -67,6 +68,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
     supervisor = Supervisor(settings, priorities.watch, storage)
     proxy = Proxy(settings)
     loads = Loads(settings)
+    renewal.also_shown_by(proxy.read_certificate)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy)
     drills = Drills(supervisor, sampler, proxy, settings.address)
 
@@ -115,6 +117,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
             told("/probe", list[ProbeTarget], probe),
             asked("/certificate/request", renewal.request, "POST"),
             told("/certificate", AgentCertificate, renewal.take),
+            told("/authorities", Authorities, renewal.trust),
             asked("/proxy", report),
             told("/proxy/apply", ProxyState, proxy.apply),
             told("/proxy/commands", ReadCommands, proxy.commands),
@@ -203,8 +206,8 @@ def run_agent(settings: AgentSettings) -> int:
 
 
 async def _serve(settings: AgentSettings, identity: Identity, facts: NodeFacts) -> None:
-    context = identity.context()
-    app = create_app(settings, Renewal(identity, context))
-    config = serving.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: context)
-    watch = asyncio.create_task(stay_enrolled(settings, identity, facts, context))
+    port = Port(identity)
+    app = create_app(settings, Renewal(identity, port))
+    config = serving.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
+    watch = asyncio.create_task(stay_enrolled(settings, identity, facts, port))
     await serving.serve([config], stopping=app.state.sampler.close, watch=watch)

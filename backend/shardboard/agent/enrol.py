@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from shardboard.agent import key
 from shardboard.agent.contract import NodeFacts
 from shardboard.agent.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
-from shardboard.agent.identity import EnrolError, Identity, load
+from shardboard.agent.identity import EnrolError, Identity, Port, load
 from shardboard.agent.settings import AgentSettings
 from shardboard.key_files import remove_parts
 
@@ -48,8 +48,8 @@ def enrol(
     return known
 
 
-async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: NodeFacts, context: ssl.SSLContext) -> None:
-    """Join once more, as the same node, when the console does not take the certificate (any more) that `context` shows. That needs
+async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: NodeFacts, port: Port) -> None:
+    """Join once more, as the same node, when the console does not take the certificate (any more) that `port` shows. That needs
     a token, and one that it has refused is not sent again. Unheard the agent still watches over its shards."""
     refused, told = None, ""
     while True:
@@ -57,7 +57,7 @@ async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: Node
             console = settings.join or identity.console
             try:
                 await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
-                context.load_cert_chain(identity.certificate)
+                port.read_again()
                 log.info("joined the cluster again, its certificate was not good any more: %s", flaw)
             except (EnrolError, OSError) as error:
                 refused = token if isinstance(error, _Refused) else refused
@@ -133,12 +133,14 @@ class _Console:
         if hashlib.sha256(ca).hexdigest() != self._fingerprint:
             raise EnrolError(
                 f"The console at {self.url} is not the one that made this token: "
-                "its CA certificate has another fingerprint."
+                "its CA certificate has another fingerprint. If its authority was replaced since, create another token."
             )
         # A console with a certificate of a public authority is fine, too: hence the system's trust beside our CA.
         self._context = ssl.create_default_context()
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.load_verify_locations(cadata=ca)
+        # Another authority may be above the console's: that of the token is trusted by itself.
+        self._context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return ssl.DER_cert_to_PEM_cert(ca)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:

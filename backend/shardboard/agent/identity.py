@@ -2,10 +2,11 @@
 
     <state_dir>/agent.json       uid and address; written last, so half an enrolment counts as none
     <state_dir>/tls/agent.pem    certificate and key in one file: a new pair is in place in one moment
-    <state_dir>/tls/ca.pem       the console's authority
+    <state_dir>/tls/ca.pem       the console's authority; beside it the one that follows, or the one before, while it is replaced
+    <state_dir>/tls/bundle.pem   the same with those above it, for load generators
 
 The console renews the certificate of an agent that runs: it asks for a request, and brings what it signed. Each has a key of its
-own. Connections that are open stay; proxies look at the file by themselves.
+own. It also says which authorities are trusted. Connections that are open stay; proxies look at the files by themselves.
 """
 
 import asyncio
@@ -13,11 +14,15 @@ import json
 import logging
 import ssl
 import subprocess
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from shardboard import connections
 from shardboard.agent import key
-from shardboard.agent.contract import AgentCertificate, CertificateReply, CertificateRequest
+from shardboard.agent.contract import AgentCertificate, Authorities, CertificateReply, CertificateRequest
+from shardboard.handshakes import complaint
 from shardboard.key_files import show, write_private
 
 log = logging.getLogger(__name__)
@@ -37,6 +42,10 @@ class Identity:
     console: str
     certificate: Path
     ca: Path
+
+    @property
+    def bundle(self) -> Path:
+        return self.ca.with_name("bundle.pem")
 
     @property
     def key(self) -> Path:
@@ -67,25 +76,17 @@ class Identity:
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
-    def flaw(self) -> str:
+    def flaw(self, authorities: str | None = None) -> str:
         """Why the console does not take the certificate, such as "certificate has expired"; empty when it does. Found out by a
-        handshake with oneself: the console's would fail on the other side."""
-        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        handshake with oneself: the console's would fail on the other side. It trusts the authorities (PEM) that are given, or
+        those of the file."""
         try:
             context = self._loaded()
-            trusting = ssl.create_default_context(cafile=str(self.ca))
-        except OSError as error:
+            trusting = ssl.create_default_context(cadata=authorities or self.ca.read_text())
+        except (OSError, ValueError) as error:
             return f"its files cannot be used: {error}"
-        server = context.wrap_bio(to_server, to_client, server_side=True)
-        client = trusting.wrap_bio(to_client, to_server, server_hostname=self.addr)
-        for side in (client, server, client, server):
-            try:
-                side.do_handshake()
-            except ssl.SSLWantReadError:
-                pass
-            except ssl.SSLCertVerificationError as error:
-                return error.verify_message
-        return ""
+        trusting.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        return complaint(context, trusting, self.addr)
 
     def _loaded(self) -> ssl.SSLContext:
         """Of a server that shows the certificate. Raises OSError."""
@@ -93,16 +94,52 @@ class Identity:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
         context.load_verify_locations(self.ca)
+        # The console's authority may be below another one, which is not trusted for that.
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return context
 
 
-class Renewal:
-    """Of the certificate that `context` shows, from the next connection on."""
+class Port:
+    """What the agent's port shows and whom it lets in. `context` is for as long as the agent runs; what is in the files counts from
+    the next connection on when they were read again."""
 
-    def __init__(self, identity: Identity, context: ssl.SSLContext) -> None:
-        self._identity, self._context = identity, context
+    def __init__(self, identity: Identity) -> None:
+        """Raises EnrolError."""
+        self._identity = identity
+        self._present = identity.context()
+        self.context = identity.context()
+        self.context.sni_callback = self._choose
+        # Who resumes a session is not asked for a certificate again.
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self.context.num_tickets = 0
+
+    def read_again(self) -> None:
+        """Raises EnrolError."""
+        self._present = self._identity.context()
+
+    def end_strangers(self) -> None:
+        """Close connections of clients whose authority is not trusted any more."""
+        trusted = {str(each["subject"]) for each in self._present.get_ca_certs()}
+        connections.end(lambda client: str(client.get("issuer")) not in trusted)
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
+        """A context forgets no authority: others are trusted by another one. Of that one come certificate and trust; whether
+        clients show one, versions and flags are of the context that the connection began with, which is why both are alike."""
+        connection.context = self._present
+
+
+class Renewal:
+    """Of the certificate that a port shows, and of what it trusts, from the next connection on."""
+
+    def __init__(self, identity: Identity, port: Port) -> None:
+        self._identity, self._port = identity, port
+        self._others: list[Callable[[], Awaitable[None]]] = []
         self._key = ""
         """Of the last request; kept nowhere else until there is a certificate for it."""
+
+    def also_shown_by(self, read_again: Callable[[], Awaitable[None]]) -> None:
+        """Somebody else who shows the certificate: called when there is another one."""
+        self._others.append(read_again)
 
     async def request(self) -> CertificateRequest:
         try:
@@ -119,13 +156,52 @@ class Renewal:
         pair = (order.certificate + self._key).encode()
         try:
             show(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
-            await asyncio.to_thread(write_private, self._identity.certificate, pair)
-            show(self._context, pair)
         except ssl.SSLError as error:
             return CertificateReply(refused=f"it is not for the key of the last request ({error.reason or error})")
+        reply = await self._write(self._identity.certificate, pair)
+        if not reply.refused:
+            for read_again in self._others:
+                await read_again()
+        return reply
+
+    async def trust(self, order: Authorities) -> CertificateReply:
+        """These and no others, if its own certificate is good for who trusts them, and they hold by this machine's clock."""
+        if flaw := self._identity.flaw(order.certificates):
+            return CertificateReply(refused=f"who trusts these does not take its certificate: {flaw}")
+        if early := _not_yet(order.certificates):
+            return CertificateReply(refused=f"{early} does not hold yet by this machine's clock")
+        reply = await self._write(self._identity.bundle, order.bundle.encode())
+        if not reply.refused:
+            reply = await self._write(self._identity.ca, order.certificates.encode())
+        if not reply.refused:
+            # Not this one's, which is to have its answer: it is of an authority that is trusted.
+            self._port.end_strangers()
+        return reply
+
+    async def _write(self, file: Path, content: bytes) -> CertificateReply:
+        try:
+            await asyncio.to_thread(_write_if_other, file, content)
+            self._port.read_again()
         except OSError as error:
             return CertificateReply(refused=f"it could not be written: {error.strerror}")
+        except EnrolError as error:
+            return CertificateReply(refused=str(error))
         return CertificateReply()
+
+
+def _write_if_other(file: Path, content: bytes) -> None:
+    if not file.exists() or file.read_bytes() != content:
+        write_private(file, content)
+
+
+def _not_yet(certificates: str) -> str:
+    """The name of an authority (PEM) that does not hold yet; empty when all do."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=certificates)
+    for each in context.get_ca_certs():
+        if ssl.cert_time_to_seconds(str(each["notBefore"])) > time.time():
+            return str(each["subject"])
+    return ""
 
 
 def load(state_dir: Path) -> Identity | None:

@@ -142,7 +142,10 @@ class Loads:
 
     def _trust(self, order: StartLoad) -> list[str]:
         identity = load_identity(self._settings.state_dir) if order.tls else None
-        return ["--tls", f"--cacert={identity.ca.resolve()}"] if identity is not None else []
+        if identity is None:
+            return []
+        trusted = identity.bundle if identity.bundle.exists() else identity.ca
+        return ["--tls", f"--cacert={trusted.resolve()}"]
 
     def _state(self, identity: str) -> LoadState:
         process = self._processes.get(identity)

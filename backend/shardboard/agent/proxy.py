@@ -102,6 +102,12 @@ class Proxy:
                 await self._end()
             return self.report()
 
+    async def read_certificate(self) -> None:
+        """Now that there is another one: by itself the process looks once a second."""
+        async with self._changing:
+            if self._writer is not None and self._state.databases:
+                await self._try()
+
     def report(self) -> ProxyReport:
         return self._report
 

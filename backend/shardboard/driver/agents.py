@@ -2,17 +2,19 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from typing import TypeVar
 from urllib.parse import urlencode
 
 import httpx
+from cryptography import x509
 from pydantic import TypeAdapter, ValidationError
 
 from shardboard.agent.contract import (
     AgentCertificate,
+    Authorities,
     CertificateReply,
     CertificateRequest,
     ChangePassword,
@@ -54,6 +56,7 @@ from shardboard.driver import lines
 from shardboard.driver.ports import NodeRef, ShownCertificate
 from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
 from shardboard.probing import answers
+from shardboard.tls import signing_key_of
 
 QUICK = httpx.Timeout(5, connect=2)
 SLOW = httpx.Timeout(60, connect=2)
@@ -90,11 +93,12 @@ _LOAD_REPORTS = TypeAdapter(LoadReports)
 class HttpAgents:
     """Implements `ports.Agents`."""
 
-    def __init__(self, tls: ssl.SSLContext) -> None:
+    def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
+        """`tls` gives what connections are made with from now on."""
         self._tls = tls
         self._ends: dict[int, datetime] = {}
         """Until when the certificates of agents hold, by node."""
-        self._http = httpx.AsyncClient(verify=tls, limits=httpx.Limits(max_keepalive_connections=200), trust_env=False)
+        self._http = _Http(tls())
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         return await self._call(node, "GET", "/facts", QUICK, _FACTS)
@@ -107,13 +111,15 @@ class HttpAgents:
 
     async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
         with _translated(node):
-            _, writer = await lines.connect(self._tls, node.addr, node.port, QUICK)
+            _, writer = await lines.connect(self._tls(), node.addr, node.port, QUICK)
         try:
-            shown = writer.get_extra_info("peercert")
+            shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         finally:
             writer.close()
-        self._ends[node.uid] = datetime.fromtimestamp(ssl.cert_time_to_seconds(shown["notAfter"]), UTC)
-        return ShownCertificate(self._ends[node.uid], f"{int(shown['serialNumber'], 16):x}")
+        certificate = x509.load_der_x509_certificate(shown)
+        self._ends[node.uid] = certificate.not_valid_after_utc
+        serial, signing_key = f"{certificate.serial_number:x}", signing_key_of(certificate)
+        return ShownCertificate(certificate.not_valid_after_utc, serial, signing_key)
 
     async def request_certificate(self, node: NodeRef) -> str:
         request = await self._call(node, "POST", "/certificate/request", SLOW, _REQUEST)
@@ -126,6 +132,12 @@ class HttpAgents:
         reply = await self._call(node, "POST", "/certificate", SLOW, _TAKEN, body)
         if reply.refused:
             raise AgentRefused(f"the agent of node {node.uid} did not take its new certificate: {reply.refused}")
+
+    async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
+        body = _body(Authorities(certificates=certificates, bundle=bundle))
+        reply = await self._call(node, "POST", "/authorities", SLOW, _TAKEN, body)
+        if reply.refused:
+            raise AgentRefused(f"the agent of node {node.uid} trusts what it did before: {reply.refused}")
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
@@ -236,13 +248,29 @@ class HttpAgents:
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translated(node):
             target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
-            async with lines.opened(self._tls, node.addr, node.port, target, BEAT, SPOKEN) as reply:
+            async with lines.opened(self._tls(), node.addr, node.port, target, BEAT, SPOKEN) as reply:
                 _check(node, reply.status, reply.headers, "a request for samples")
                 async for line in reply:
                     yield fitted(Sample.model_validate_json(line)) if line else None
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._http.client.aclose()
+
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator[httpx.AsyncClient]:
+        """A client with today's trust. One with yesterday's is closed by who uses it last."""
+        if (tls := self._tls()) is not self._http.tls:
+            before, self._http = self._http, _Http(tls)
+            if not before.users:
+                await before.client.aclose()
+        http = self._http
+        http.users += 1
+        try:
+            yield http.client
+        finally:
+            http.users -= 1
+            if http is not self._http and not http.users:
+                await http.client.aclose()
 
     async def _call(
         self,
@@ -255,9 +283,20 @@ class HttpAgents:
     ) -> T:
         headers = SPOKEN | ({"Content-Type": "application/json"} if body is not None else {})
         with _translated(node):
-            reply = await self._http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
+            async with self._lent() as http:
+                reply = await http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
             return answer.validate_json(reply.content)
+
+
+class _Http:
+    """A client, whose trust cannot change, and how many use it now."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self.tls = tls
+        self.users = 0
+        limits = httpx.Limits(max_keepalive_connections=200)
+        self.client = httpx.AsyncClient(verify=tls, limits=limits, trust_env=False)
 
 
 def _named(load: str) -> bytes:

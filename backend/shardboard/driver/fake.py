@@ -36,7 +36,7 @@ from shardboard.agent.contract import (
 from shardboard.domain.acl_rules import RESERVED
 from shardboard.driver.ports import NodeRef, ShownCertificate
 from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
-from shardboard.tls import serial_of
+from shardboard.tls import serial_of, signing_key_of
 
 FACTS = NodeFacts(
     hostname="fake",
@@ -71,6 +71,12 @@ class FakeAgents:
         """Until when the certificate of each agent holds, by node; without an entry for long."""
         self.serials: dict[int, str] = {}
         """Of the certificate of each agent, by node."""
+        self.signing_keys: dict[int, str] = {}
+        """What the certificate of each agent says of who signed it, by node."""
+        self.trusting: dict[int, str] = {}
+        """Authorities that each agent was told to trust, by node."""
+        self.bundles: dict[int, str] = {}
+        """Those that its load generators trust."""
         self.requests: dict[int, str] = {}
         """What each agent asks for a certificate with, by node."""
         self.given: list[tuple[int, str]] = []
@@ -131,7 +137,8 @@ class FakeAgents:
     async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
         self._note("look_at_certificate", node)
         ends = self.ends.setdefault(node.uid, datetime.now(UTC) + timedelta(days=80))
-        return ShownCertificate(ends, self.serials.get(node.uid, f"{node.uid:x}"))
+        serial = self.serials.get(node.uid, f"{node.uid:x}")
+        return ShownCertificate(ends, serial, self.signing_keys.get(node.uid, ""))
 
     async def request_certificate(self, node: NodeRef) -> str:
         self._note("request_certificate", node)
@@ -144,8 +151,17 @@ class FakeAgents:
         if node.uid in self.refuse:
             raise AgentRefused(self.refuse[node.uid])
         self.given.append((node.uid, certificate))
-        self.ends[node.uid] = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
+        taken = x509.load_pem_x509_certificate(certificate.encode())
+        self.ends[node.uid] = taken.not_valid_after_utc
         self.serials[node.uid] = serial_of(certificate)
+        self.signing_keys[node.uid] = signing_key_of(taken)
+
+    async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
+        self._note("tell_authorities", node)
+        if node.uid in self.refuse:
+            raise AgentRefused(self.refuse[node.uid])
+        self.trusting[node.uid] = certificates
+        self.bundles[node.uid] = bundle
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         self._note("facts", node)

@@ -100,6 +100,8 @@ class ShownCertificate:
     ends: datetime
     serial: str
     """Hexadecimal, in small letters, without zeros in front."""
+    signing_key: str = ""
+    """Names the authority (`tls.signing_key_of`)."""
 
 
 class HookFailed(Exception):
@@ -150,6 +152,11 @@ class Agents(Protocol):
 
     async def give_certificate(self, node: NodeRef, certificate: str) -> None:
         """Let the agent show this (PEM, for the key of the last request) from the next connection on."""
+        ...
+
+    async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
+        """Let the agent trust these authorities (PEM) and no others, from the next connection on, and load generators those of
+        `bundle`."""
         ...
 
     async def shards(self, node: NodeRef) -> list[ShardReport]: ...

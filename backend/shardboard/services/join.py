@@ -9,13 +9,15 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.authority import Authority
 from shardboard.errors import NotAcceptable, Unauthorized
+from shardboard.external_authority import refusal
 from shardboard.services import passwords
 from shardboard.state import cluster, events, issued_certificates, join_tokens, nodes
 from shardboard.state.cluster import Cluster
 from shardboard.state.join_tokens import JoinToken
 from shardboard.state.nodes import Node
-from shardboard.tls import CA_DAYS, PEER_DAYS, Authority, serial_of
+from shardboard.tls import CA_DAYS, PEER_DAYS, serial_of
 
 DEFAULT_TTL = 600
 PREFIX = "sb1"
@@ -82,8 +84,15 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
         )
         raise NotAcceptable("config_error", sentence, field="addr")
     days = PEER_DAYS if applicant.renews else CA_DAYS
+    here = await cluster.load_for_update(session)  # from here on the authority stays the same
+    if applicant.token.rpartition(".")[2].lower() != authority.ca_fingerprint():
+        sentence = "The console's authority was replaced since the join token was made; create a new one."
+        raise Unauthorized("access_denied", sentence, field="token")
+    if authority.present.is_external and (told := refusal(authority.present, [addr])):
+        raise NotAcceptable(
+            "config_error", f"The console's authority may not sign for this address. {told}", field="addr"
+        )
     certificate = authority.sign_agent(applicant.csr, addr, days)
-    here = await cluster.load_for_update(session)
     node = await nodes.by_addr(session, addr)
     if node is None:
         node = _add(session, here, addr)
@@ -95,6 +104,7 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
     node.last_seen = datetime.now(UTC)
     node.facts = applicant.facts
     here.bootstrap_state = "completed"
+    authority.heard.forget(node.uid)  # it may be another agent, which trusts the present authority only
     ends = node.last_seen + timedelta(days=days)
     await issued_certificates.note(session, node.uid, serial_of(certificate), ends)
     events.record(session, "node_joined", sentence, source="node", originator=token.created_by, node_uid=node.uid)

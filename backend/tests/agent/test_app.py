@@ -12,6 +12,7 @@ import httpx
 import psutil
 import pytest
 import uvicorn
+from backend.tests.certificates import Signed, sign
 from backend.tests.shards import (
     PASSWORD,
     end_engines_below,
@@ -28,13 +29,16 @@ from shardboard.agent import key, logs
 from shardboard.agent.app import create_app
 from shardboard.agent.contract import Sample, ShardCommand
 from shardboard.agent.engine import engine_version
-from shardboard.agent.identity import Identity, Renewal
+from shardboard.agent.identity import Identity, Port, Renewal
 from shardboard.agent.settings import AgentSettings
+from shardboard.authority import Authority
+from shardboard.authority_files import new_signer
+from shardboard.connections import Patience
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
-from shardboard.tls import PEER_DAYS, Authority, serial_of
+from shardboard.tls import PEER_DAYS, serial_of
 
 ADDRESS = own_address()
 
@@ -44,14 +48,15 @@ async def serving(root: Path, authority: Authority, *, park: bool = False) -> As
     """A running agent with a certificate of this authority; its shards outlive it."""
     settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
     identity = identity_of(root, authority)
-    context = identity.context()
+    port = Port(identity)
     config = uvicorn.Config(
-        create_app(settings, Renewal(identity, context)),
+        create_app(settings, Renewal(identity, port)),
         host=ADDRESS,
+        http=Patience,
         port=0,
         log_level="warning",
         timeout_graceful_shutdown=1,
-        ssl_context_factory=lambda *_: context,
+        ssl_context_factory=lambda *_: port.context,
     )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
@@ -61,6 +66,11 @@ async def serving(root: Path, authority: Authority, *, park: bool = False) -> As
     finally:
         server.should_exit = True
         await task
+
+
+def early() -> Signed:
+    """An authority that does not hold yet."""
+    return sign("early", names=(), usage=None, begins=timedelta(hours=1))
 
 
 def identity_of(root: Path, authority: Authority, days: int = PEER_DAYS) -> Identity:
@@ -89,7 +99,7 @@ async def agent(root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
 
 @pytest.fixture
 async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
-    client = HttpAgents(authority.client_ssl_context())
+    client = HttpAgents(authority.client_ssl_context)
     yield client
     await client.close()
 
@@ -226,12 +236,12 @@ async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, ro
 async def test_another_console_is_trusted_by_neither_side(agent: NodeRef, tmp_path: Path) -> None:
     other = Authority.load(Settings(state_dir=tmp_path / "other"))
     context = other.client_ssl_context()
-    agents = HttpAgents(context)
+    agents = HttpAgents(lambda: context)
     with pytest.raises(AgentUnreachable, match=r"the agent of node 1 .* cannot be reached: .*certificate"):
         await agents.shards(agent)
     # Even when it believes the agent, the agent does not believe it.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    trusting = HttpAgents(context)
+    trusting = HttpAgents(lambda: context)
     with pytest.raises(AgentUnreachable, match="cannot be reached"):
         await trusting.shards(agent)
     for client in (agents, trusting):
@@ -280,3 +290,58 @@ async def test_the_certificate_is_renewed_while_it_runs(
 async def test_a_certificate_that_was_not_asked_for(agent: NodeRef, agents: HttpAgents, authority: Authority) -> None:
     with pytest.raises(AgentRefused, match="made no request"):
         await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS))
+
+
+async def test_the_authority_is_replaced_while_it_runs(tmp_path: Path, root: Path) -> None:
+    """In every step console and agent reach each other; then what the former authority signs opens nothing, nor keeps open."""
+    authority = Authority.load(Settings(state_dir=tmp_path / "console"))
+    before = Authority.existing(Settings(state_dir=tmp_path / "console"))
+    agents = HttpAgents(authority.client_ssl_context)
+    async with serving(root, authority) as agent:
+        (stolen := tmp_path / "stolen.pem").write_bytes((authority.directory / "client.pem").read_bytes())
+        with pytest.raises(AgentRefused, match=r"trusts what it did before: .*does not take its certificate"):
+            await agents.tell_authorities(agent, new_signer().pem, "")
+        with pytest.raises(AgentRefused, match="cannot be used"):
+            await agents.tell_authorities(agent, "nonsense", "")
+        with pytest.raises(AgentRefused, match="does not hold yet by this machine's clock"):
+            await agents.tell_authorities(agent, authority.ca_pem + early().pem, "")
+        authority.announce()
+        await agents.tell_authorities(agent, authority.trusted, authority.bundle)
+        authority.switch()
+        authority.renew()
+        assert not authority.is_presents((await agents.look_at_certificate(agent)).signing_key)
+        assert await agents.shards(agent) == []
+        await agents.give_certificate(agent, authority.sign_agent(await agents.request_certificate(agent), ADDRESS))
+        assert authority.is_presents((await agents.look_at_certificate(agent)).signing_key)
+        thief = ssl.create_default_context(cadata=authority.ca_pem)
+        thief.load_cert_chain(stolen)
+        thieving = HttpAgents(lambda: thief)
+        assert await thieving.shards(agent) == [], "as long as the former one counts"
+        listening = thieving.samples(agent, 0, "")
+        await anext(listening)
+        authority.forget()
+        await agents.tell_authorities(agent, authority.trusted, authority.bundle)
+        assert await agents.shards(agent) == []
+        assert (root / "tls" / "ca.pem").read_text() == authority.ca_pem
+        with pytest.raises(AgentUnreachable):
+            async for _ in listening:
+                pass
+        with pytest.raises(AgentUnreachable, match="cannot be reached"):
+            await thieving.shards(agent)
+        with pytest.raises(AgentUnreachable, match=r"cannot be reached: .*certificate"):
+            await (former := HttpAgents(before.client_ssl_context)).shards(agent)
+        for client in (thieving, former, agents):
+            await client.close()
+
+
+async def test_calls_under_way_outlive_a_change_of_trust(agent: NodeRef, agents: HttpAgents) -> None:
+    """A client whose trust is of before is closed by who uses it last."""
+    async with agents._lent() as first, agents._lent() as second:
+        assert first is second
+        contexts = iter([ssl.create_default_context()])
+        agents._tls = lambda: agents._http.tls if (new := next(contexts, None)) is None else new
+        async with agents._lent() as third:
+            assert third is not first
+        assert not first.is_closed
+    assert first.is_closed
+    assert not third.is_closed

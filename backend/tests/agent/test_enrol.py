@@ -25,9 +25,10 @@ from sqlalchemy import func, select, update
 
 from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.agent.enrol import _Console, enrol, stay_enrolled
-from shardboard.agent.identity import EnrolError, Identity, load
+from shardboard.agent.identity import EnrolError, Identity, Port, load
 from shardboard.agent.settings import AgentSettings
 from shardboard.app import create_app
+from shardboard.authority import Authority
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
 from shardboard.key_files import write_private
@@ -35,7 +36,7 @@ from shardboard.server_certificate import Identity as ServerIdentity
 from shardboard.services.join import create_token
 from shardboard.settings import Settings
 from shardboard.state.join_tokens import JoinToken
-from shardboard.tls import PEER_DAYS, Authority, key_pem
+from shardboard.tls import PEER_DAYS, key_pem
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ async def test_an_expired_certificate_is_replaced_with_a_token(
     monkeypatch.setattr(_Console, "post", noted)
     file = state_dir / "token"
     settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
-    staying = asyncio.create_task(stay_enrolled(settings, first, FACTS, first.context()))
+    staying = asyncio.create_task(stay_enrolled(settings, first, FACTS, Port(first)))
     await until(lambda: "(certificate has expired). To join, this agent needs" in caplog.text)
     used = f"sb1.used.{console.authority.ca_fingerprint()}"
     file.write_text(used)
@@ -220,7 +221,7 @@ def behind_a_proxy(console: Console) -> ssl.SSLContext:
     """It shows one certificate, whatever name it is asked by."""
     names = [name for name in console.authority.names if name != CONSOLE_NAME]
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = console.authority._sign(key.public_key(), names, ExtendedKeyUsageOID.SERVER_AUTH, 1)
+    certificate = console.authority.present.sign(key.public_key(), names, [ExtendedKeyUsageOID.SERVER_AUTH], 1)
     return ServerIdentity((certificate,), key_pem(key)).context()
 
 

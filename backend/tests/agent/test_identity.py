@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from backend.tests.agent.test_app import identity_of
 
-from shardboard.agent.identity import EnrolError, load
+from shardboard.agent import key
+from shardboard.agent.contract import AgentCertificate
+from shardboard.agent.identity import EnrolError, Port, Renewal, load
+from shardboard.authority import Authority
 from shardboard.settings import Settings
-from shardboard.tls import Authority
 
 
 @pytest.fixture
@@ -96,3 +98,22 @@ def test_a_key_that_cannot_be_moved_serves_where_it_is(
     monkeypatch.undo()
     load(tmp_path)
     assert (found.key, found.flaw(), alone.exists()) == (found.certificate, "", False)
+
+
+async def test_who_else_shows_the_certificate_is_told_of_another_one(tmp_path: Path, authority: Authority) -> None:
+    identity = identity_of(tmp_path, authority)
+    renewal, told = Renewal(identity, Port(identity)), []
+
+    async def read_again() -> None:
+        told.append(identity.certificate.read_text())
+
+    renewal.also_shown_by(read_again)
+    wrong = AgentCertificate(certificate=authority.sign_agent(key.fresh()[1], identity.addr))
+    assert (await renewal.take(wrong)).refused
+    request = await renewal.request()
+    assert (await renewal.take(wrong)).refused
+    assert told == []
+    good = authority.sign_agent(request.csr, identity.addr)
+    assert (await renewal.take(AgentCertificate(certificate=good))).refused == ""
+    [shown] = told
+    assert shown.startswith(good)

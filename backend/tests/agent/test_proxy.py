@@ -20,9 +20,9 @@ from backend.tests.shards import Farm, ended, farm, lone, request, until
 
 from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands, ShardTls
 from shardboard.agent.proxy import Proxy
+from shardboard.authority import Authority
 from shardboard.settings import Settings
 from shardboard.shard_certificates import ShardCertificates
-from shardboard.tls import Authority
 
 PORT = 12000
 

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.store, pytest.mark.usefixtures("databases")]
 OF_DATABASES = ("/bdbs/", "/bdb/", "/db/")
 NOT_FOR_THEM = {
     ("POST", "/v1/bdbs"),
+    ("GET", "/v1/cluster/authority"),
     ("GET", "/v1/cluster/certificates"),
     ("GET", "/v1/incidents"),
     ("GET", "/v1/incidents/{uid}"),

@@ -15,6 +15,7 @@ from backend.tests.shards import seconds
 
 from shardboard.agent import key
 from shardboard.agent.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
+from shardboard.authority import Authority
 from shardboard.bus import Bus
 from shardboard.collectors.live import Live, ShardPlace
 from shardboard.driver import agents as driver
@@ -22,7 +23,7 @@ from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
-from shardboard.tls import PEER_DAYS, Authority
+from shardboard.tls import PEER_DAYS
 
 ADDRESS = "127.0.0.1"
 SAMPLE = Sample(
@@ -37,7 +38,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture
 async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
-    client = HttpAgents(authority.client_ssl_context())
+    client = HttpAgents(authority.client_ssl_context)
     yield client
     await client.close()
 

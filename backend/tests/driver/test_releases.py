@@ -41,14 +41,14 @@ from shardboard.agent.contract import (
     protocol,
 )
 from shardboard.agent.contract.base import Message, Reply
-from shardboard.agent.identity import Renewal
+from shardboard.agent.identity import Port, Renewal
 from shardboard.agent.settings import AgentSettings
+from shardboard.authority import Authority
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.fake import FACTS
 from shardboard.driver.ports import Drill, NodeRef
 from shardboard.errors import AgentRefused
 from shardboard.settings import Settings
-from shardboard.tls import Authority
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @asynccontextmanager
 async def talking(authority: Authority) -> AsyncIterator[HttpAgents]:
     """A console; its connections end before the server does, which would wait for them."""
-    client = HttpAgents(authority.client_ssl_context())
+    client = HttpAgents(authority.client_ssl_context)
     try:
         yield client
     finally:
@@ -210,9 +210,7 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
 async def test_a_console_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
     """It says nothing of protocols, and reads with its own messages."""
     identity = identity_of(tmp_path, authority)
-    app = create_app(
-        AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False), Renewal(identity, identity.context())
-    )
+    app = create_app(AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False), Renewal(identity, Port(identity)))
     async with (
         serving(app, tmp_path, authority) as node,
         httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=f"https://{ADDRESS}:{node.port}") as console,

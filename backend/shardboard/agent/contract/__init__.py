@@ -27,6 +27,7 @@ agree is in `protocol.py`.
 | POST /logs | LogsOf | NodeLogs |
 | POST /certificate/request | | CertificateRequest: the agent has made a new key |
 | POST /certificate | AgentCertificate, for that key | CertificateReply |
+| POST /authorities | Authorities | CertificateReply |
 | GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
 """
 
@@ -36,6 +37,7 @@ from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, N
 from shardboard.agent.contract.logs import LogsOf, NodeLogs
 from shardboard.agent.contract.nodes import (
     AgentCertificate,
+    Authorities,
     CertificateReply,
     CertificateRequest,
     Drill,
@@ -98,6 +100,7 @@ __all__ = [
     "SHARD_FIELDS",
     "TIER_FIELDS",
     "AgentCertificate",
+    "Authorities",
     "BdbSpec",
     "CertificateReply",
     "CertificateRequest",

@@ -61,6 +61,15 @@ class AgentCertificate(Message):
     """PEM. Shown from the next connection on."""
 
 
+class Authorities(Message):
+    """Whom the agent is to trust."""
+
+    certificates: str = Field(min_length=1, max_length=65_536)
+    """PEM, one after another. They count from the next connection on; open ones of others are closed."""
+    bundle: str = Field(default="", max_length=262_144)
+    """PEM, for load generators: with the authorities above these, for programs that want a root."""
+
+
 class CertificateReply(Reply):
     """Whether the agent took it."""
 

@@ -1,5 +1,6 @@
 /** The rules of the cluster, and what goes to whoever helps with it. */
 import { useMay } from '@/api/session';
+import { ConsoleAuthority } from '@/features/settings/ConsoleAuthority';
 import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
 import { Ldap } from '@/features/settings/Ldap';
 import { PolicyForm } from '@/features/settings/PolicyForm';
@@ -19,6 +20,7 @@ export function SettingsPage() {
       </div>
       <PolicyForm may={may} />
       {seesAll && <ConsoleCertificate may={may} />}
+      {seesAll && <ConsoleAuthority may={may} />}
       {seesAll && <ShardCertificates may={may} />}
       {may && <SingleSignOn />}
       {may && <Ldap />}

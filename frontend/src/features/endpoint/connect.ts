@@ -194,4 +194,4 @@ export const CLIENTS: readonly Client[] = [
 export const LANGUAGES: readonly string[] = [...new Set(CLIENTS.map(({ language }) => language))];
 
 /** Saves the certificate that endpoints are checked with; the console's own may be one that nobody knows yet. */
-export const caLine = (console: string): string => `curl -k -o ca.pem ${console}/v1/ca`;
+export const caLine = (console: string): string => `curl -k -o ca.pem ${console}/v1/ca/bundle`;

@@ -68,9 +68,6 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
               Back to the own one…
             </Button>
           )}
-          <Button variant="subtle" component="a" href="/v1/ca" download="shardboard-ca.pem">
-            Certificate of the console’s authority
-          </Button>
         </Group>
       </Card>
       {dialog === 'install' && <AskForFiles onChecked={setChecked} onClose={close} />}

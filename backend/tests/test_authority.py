@@ -1,0 +1,494 @@
+"""The certificate authority: what it signs, what it keeps, and who gets through on real sockets."""
+
+import errno
+import socket
+import ssl
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from backend.tests.certificates import below, root, sign
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from shardboard import authority as authorities
+from shardboard import tls
+from shardboard.agent import key
+from shardboard.agent.contract.protocol import CONSOLE_NAME
+from shardboard.authority import Authority
+from shardboard.errors import NotAcceptable
+from shardboard.external_authority import accepted
+from shardboard.settings import Settings
+from shardboard.signer import Signer
+from shardboard.tls import CA_DAYS
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(state_dir=tmp_path / "state")
+
+
+def request_for(key: PrivateKey, *names: str) -> str:
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    if names:
+        wanted = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+        builder = builder.add_extension(wanted, critical=False)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def of_another_version(request: str) -> str:
+    der = ssl.PEM_cert_to_DER_cert(request.replace("CERTIFICATE REQUEST", "CERTIFICATE"))
+    changed = ssl.DER_cert_to_PEM_cert(der.replace(b"\x02\x01\x00", b"\x02\x01\x01", 1))
+    return changed.replace("CERTIFICATE", "CERTIFICATE REQUEST")
+
+
+def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
+    """Certificate and key of an agent."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate_file, key_file = directory / f"agent-{addr}.pem", directory / f"agent-{addr}.key"
+    certificate_file.write_text(authority.sign_agent(request_for(key), addr))
+    key_file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return certificate_file, key_file
+
+
+@contextmanager
+def agent_server(
+    authority: Authority, directory: Path, addr: str = "127.0.0.1", seen: list[bytes | None] | None = None
+) -> Iterator[int]:
+    """A TLS server as agents run it; greets whoever gets through, whose certificate (DER) comes to `seen`. Yields its port on
+    127.0.0.1."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=authority.trusted)
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    context.load_cert_chain(*agent_files(authority, directory, addr))
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                plain, _ = listener.accept()
+            except OSError:
+                return
+            with plain:
+                try:
+                    with context.wrap_socket(plain, server_side=True) as secure:
+                        if seen is not None:
+                            seen.append(secure.getpeercert(binary_form=True))
+                        secure.sendall(b"welcome")
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+def greeting(context: ssl.SSLContext, port: int) -> bytes:
+    """With TLS 1.3 a server refuses the client's certificate only after the handshake: reading shows it."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
+    ):
+        return secure.recv(100)
+
+
+def test_keys_are_readable_by_the_owner_alone(settings: Settings) -> None:
+    directory = Authority.load(settings).directory
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "ca.key",
+        "ca.pem",
+        "client.pem",
+        "server.pem",
+    ]
+
+
+def test_a_second_start_changes_nothing(settings: Settings) -> None:
+    first = Authority.load(settings)
+    before = {path.name: path.read_bytes() for path in first.directory.iterdir()}
+    second = Authority.load(settings)
+    assert {path.name: path.read_bytes() for path in second.directory.iterdir()} == before
+    assert second.ca_fingerprint() == first.ca_fingerprint()
+
+
+def test_each_certificate_is_good_for_one_direction(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    usages = {}
+    for name in ("server", "client"):
+        certificate = x509.load_pem_x509_certificate((authority.directory / f"{name}.pem").read_bytes())
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.ca_pem.encode()))
+        usages[name] = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    assert usages == {"server": [ExtendedKeyUsageOID.SERVER_AUTH], "client": [ExtendedKeyUsageOID.CLIENT_AUTH]}
+
+
+def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: Settings) -> None:
+    before = Authority.load(settings)
+    old = before.server_file.read_bytes()
+    after = Authority.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
+    new = x509.load_pem_x509_certificate(after.server_file.read_bytes())
+    names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "console.example.com" in names.get_values_for_type(x509.DNSName)
+    assert {"127.0.0.1", "::1", "192.0.2.7"} <= {str(a) for a in names.get_values_for_type(x509.IPAddress)}
+    assert after.server_file.read_bytes() != old
+    assert after.ca_fingerprint() == before.ca_fingerprint()
+
+
+def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    authority = Authority.load(settings)
+    old = authority.server_file.read_bytes()
+    monkeypatch.undo()
+    assert (authority.renew(), authority.renew()) == (True, False)
+    new = authority.server_file.read_bytes()
+    assert new != old
+    certificate = x509.load_pem_x509_certificate(new)
+    assert certificate.not_valid_after_utc - certificate.not_valid_before_utc > timedelta(days=tls.SERVER_DAYS)
+
+
+def test_certificates_that_are_refused_are_refused_from_the_next_connection_on(
+    settings: Settings, tmp_path: Path
+) -> None:
+    authority = Authority.load(settings)
+    with agent_server(authority, tmp_path) as port:
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        for refused, is_let_in in [
+            ({"ab12"}, True),
+            ({own}, False),
+            ({own, "ab12"}, False),
+            (set(), True),
+            ({own}, False),
+        ]:
+            assert authority.refuse(refused)
+            assert not authority.refuse(refused), "no news"
+            if is_let_in:
+                assert greeting(authority.client_ssl_context(), port) == b"welcome"
+            else:
+                with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+                    greeting(authority.client_ssl_context(), port)
+    # A console that is started again is told before it calls anybody.
+    again = Authority.load(settings)
+    assert again.refuse({own})
+    with agent_server(again, tmp_path) as port:
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        again.refuse({own})
+        with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+            greeting(again.client_ssl_context(), port)
+
+
+def test_a_list_that_could_not_be_used_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority.load(settings)
+    authority.client_ssl_context()
+    monkeypatch.setattr(authorities, "readable", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        authority.refuse({"ab12"})
+    monkeypatch.undo()
+    assert authority.refuse({"ab12"}), "it is news still"
+
+
+def test_what_agents_are_shown_is_renewed_while_the_console_runs(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)  # as an earlier release did
+    authority = Authority.load(settings)
+    context = authority.client_ssl_context()
+    old = (authority.directory / "client.pem").read_bytes()
+    monkeypatch.undo()
+    assert authority.renew() is False
+    new = (authority.directory / "client.pem").read_bytes()
+    assert new != old
+    assert authority.client_ssl_context() is context
+    seen: list[bytes | None] = []
+    with agent_server(authority, tmp_path, seen=seen) as port:
+        assert greeting(context, port) == b"welcome"
+    assert seen == [ssl.PEM_cert_to_DER_cert(new.decode().partition("-----BEGIN P")[0])]
+    authority.renew()
+    assert (authority.directory / "client.pem").read_bytes() == new
+
+
+def test_a_damaged_server_certificate_is_replaced(settings: Settings) -> None:
+    file = Authority.load(settings).server_file
+    for damaged in (b"not PEM", file.read_bytes()[:-100], file.read_bytes().partition(b"-----BEGIN P")[0]):
+        file.write_bytes(damaged)
+        Authority.load(settings)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+
+
+def test_keys_in_files_of_their_own_are_gone_with_the_first_renewal(settings: Settings) -> None:
+    """As an earlier release left them."""
+    file = Authority.load(settings).server_file
+    certificate, border, key = file.read_bytes().partition(b"-----BEGIN P")
+    file.write_bytes(certificate)
+    alone = file.with_suffix(".key")
+    alone.write_bytes(border + key)
+    Authority.load(settings)
+    assert not alone.exists()
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+
+
+def test_a_full_disk_matters_when_the_one_before_has_ended(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)
+    authority = Authority.load(settings)
+    monkeypatch.undo()
+    monkeypatch.setattr(authorities, "write_private", full)
+    assert Authority.load(settings).renew() is False
+    assert "client.pem cannot be renewed, the one before is good until" in caplog.text
+    (authority.directory / "client.pem").unlink()
+    with pytest.raises(OSError, match="No space"):
+        Authority.load(settings)
+
+
+def test_who_has_the_wrong_time_takes_what_agents_and_console_show_each_other(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    begins = x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_before_utc
+    client = x509.load_pem_x509_certificate((authority.directory / "client.pem").read_bytes())
+    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.fresh()[1], "127.0.0.1").encode())
+    assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (begins, begins)
+
+
+def test_a_foreign_ca_key_is_not_papered_over(settings: Settings, tmp_path: Path) -> None:
+    Authority.load(settings)
+    other = Authority.load(Settings(state_dir=tmp_path / "other"))
+    (settings.state_dir / "tls" / "ca.key").write_bytes((other.directory / "ca.key").read_bytes())
+    with pytest.raises(ValueError, match="is not the key of"):
+        Authority.load(settings)
+
+
+def test_existing_never_creates_anything(settings: Settings) -> None:
+    with pytest.raises(FileNotFoundError):
+        Authority.existing(settings)
+    assert not settings.state_dir.exists()
+
+
+def test_nobody_else_is_called_as_the_console(settings: Settings) -> None:
+    csr = request_for(ec.generate_private_key(ec.SECP256R1()))
+    with pytest.raises(NotAcceptable, match="the console's name"):
+        Authority.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
+
+
+def test_an_agent_gets_no_name_but_its_address(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    csr = request_for(ec.generate_private_key(ec.SECP256R1()), "localhost", "console.example.com")
+    certificate = x509.load_pem_x509_certificate(authority.sign_agent(csr, "127.0.0.3").encode())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [str(name.value) for name in names] == ["127.0.0.3"]
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
+
+
+def with_broken_signature(csr_pem: str) -> str:
+    der = bytearray(x509.load_pem_x509_csr(csr_pem.encode()).public_bytes(serialization.Encoding.DER))
+    der[-1] ^= 1
+    return ssl.DER_cert_to_PEM_cert(bytes(der)).replace("CERTIFICATE", "CERTIFICATE REQUEST")
+
+
+@pytest.mark.parametrize(
+    ("csr", "complaint"),
+    [
+        ("", "cannot be read"),
+        ("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n", "cannot be read"),
+        ("ü\x00", "cannot be read"),
+        (of_another_version(request_for(ec.generate_private_key(ec.SECP256R1()))), "cannot be read"),
+        (with_broken_signature(request_for(ec.generate_private_key(ec.SECP256R1()))), "signature"),
+        (request_for(ec.generate_private_key(ec.SECP224R1())), "too weak"),
+        (request_for(rsa.generate_private_key(65537, 1024)), "too weak"),  # noqa: S505 - weak on purpose
+    ],
+)
+def test_bad_requests_are_refused(settings: Settings, csr: str, complaint: str) -> None:
+    with pytest.raises(NotAcceptable, match=complaint) as refusal:
+        Authority.load(settings).sign_agent(csr, "127.0.0.1")
+    assert (refusal.value.code, refusal.value.field) == ("invalid_certificate", "csr")
+
+
+def test_the_console_reaches_an_agent(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    with agent_server(authority, tmp_path) as port:
+        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+
+
+def test_an_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    bare = ssl.create_default_context(cafile=str(authority.ca_file))
+    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(bare, port)
+
+
+def test_an_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    agent = ssl.create_default_context(cafile=str(authority.ca_file))
+    agent.load_cert_chain(*agent_files(authority, tmp_path, "127.0.0.2"))
+    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(agent, port)
+
+
+def test_an_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    foreign = Authority.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
+    foreign.load_verify_locations(authority.ca_file)
+    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(foreign, port)
+
+
+def test_the_console_refuses_an_agent_of_another_address(settings: Settings, tmp_path: Path) -> None:
+    authority = Authority.load(settings)
+    with (
+        agent_server(authority, tmp_path, addr="127.0.0.2") as port,
+        pytest.raises(ssl.SSLCertVerificationError, match=r"127\.0\.0\.1"),
+    ):
+        greeting(authority.client_ssl_context(), port)
+
+
+def shown_by(authority: Authority, name: str) -> x509.Certificate:
+    return x509.load_pem_x509_certificate((authority.directory / f"{name}.pem").read_bytes())
+
+
+def test_what_is_trusted_and_shown_in_every_step(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    before = authority.present
+    assert (authority.step, authority.trusted, authority.bundle) == ("", before.pem, before.pem)
+    after = authority.announce()
+    assert (authority.step, authority.trusted, authority.bundle) == ("announced", *[before.pem + after.pem] * 2)
+    assert tls.signing_key_of(shown_by(authority, "server")) == before.key_id
+    assert authority.renew() is False
+    authority.switch()
+    assert authority.renew() is True
+    assert (authority.step, authority.trusted, authority.ca_pem) == ("shown", after.pem + before.pem, after.pem)
+    assert {tls.signing_key_of(shown_by(authority, name)) for name in ("server", "client")} == {after.key_id}
+    authority.forget()
+    assert (authority.step, authority.trusted, authority.bundle) == ("", after.pem, after.pem)
+    assert Authority.load(settings).trusted == after.pem
+    with pytest.raises(ValueError, match="no authority was announced"):
+        authority.switch()
+
+
+def test_what_was_announced_can_be_withdrawn(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    before = authority.trusted
+    authority.announce()
+    authority.withdraw()
+    assert (authority.step, authority.trusted) == ("", before)
+    assert Authority.load(settings).trusted == before
+
+
+def test_certificates_that_are_refused_stay_refused_while_the_authority_is_replaced(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Of the former authority as well, and no others of it; none of it afterwards."""
+    authority = Authority.load(settings)
+    authority.announce()
+    with agent_server(authority, tmp_path) as port:
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        authority.switch()
+        authority.renew()
+        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+        authority.refuse({own})
+        for again in (authority, Authority.load(settings)):
+            again.refuse({own})
+            with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+                greeting(again.client_ssl_context(), port)
+        authority.refuse(set())
+        authority.forget()
+        with pytest.raises(ssl.SSLCertVerificationError, match=r"self-signed|unable to get local"):
+            greeting(authority.client_ssl_context(), port)
+
+
+def test_below_somebody_elses_authority(settings: Settings, tmp_path: Path) -> None:
+    """It is trusted by itself; who trusts the root is shown what is between."""
+    authority = Authority.load(settings)
+    top = root()
+    request = authority.request("Shardboard CA", "Example")
+    made = below(top, request.key)
+    authority.announce(accepted(made.pem + top.pem, request, authority.present, authority.names))
+    authority.switch()
+    authority.renew()
+    authority.forget()
+    assert authority.ca_fingerprint() == made.certificate.fingerprint(hashes.SHA256()).hex()
+    assert authority.bundle == authority.ca_file.read_text() == made.pem + top.pem
+    assert authority.trusted == authority.ca_pem == made.pem, "not the root: what else that signs opens nothing"
+    with agent_server(authority, tmp_path) as port:
+        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+        outside = ssl.create_default_context(cadata=top.pem)
+        outside.load_cert_chain(authority.directory / "client.pem")
+        assert greeting(outside, port) == b"welcome"
+        stranger = sign("stranger", top, usage=ExtendedKeyUsageOID.CLIENT_AUTH)
+        (tmp_path / "stranger.pem").write_text(stranger.pem + stranger.key)
+        outside.load_cert_chain(tmp_path / "stranger.pem")
+        with pytest.raises(OSError, match=r"(?i)alert|reset"):
+            greeting(outside, port)
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        authority.refuse({own})
+        with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+            greeting(authority.client_ssl_context(), port)
+
+
+def test_nothing_holds_for_longer_than_the_authority_nor_is_renewed_for_that(settings: Settings) -> None:
+    authority = Authority.load(settings)
+    request = authority.request("Shardboard CA", "")
+    authority.announce(Signer(request.key, (below(root(), request.key, ends=timedelta(days=20)).certificate,)))
+    authority.switch()
+    assert authority.renew() is True
+    ends = {shown_by(authority, name).not_valid_after_utc for name in ("server", "client")}
+    assert ends == {authority.ends}
+    assert authority.renew() is False
+    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.fresh()[1], "127.0.0.1").encode())
+    told = tls.signing_key_of(agents)
+    assert not authority.is_due(agents.not_valid_after_utc, told, tls.PEER_DAYS, datetime.now(UTC))
+    assert authority.is_due(agents.not_valid_after_utc, "another", tls.PEER_DAYS, datetime.now(UTC))
+
+
+def test_two_authorities_of_one_name_are_told_apart_by_their_keys(settings: Settings, tmp_path: Path) -> None:
+    """Each has a list of what is refused."""
+    authority, top = Authority.load(settings), root()
+
+    def following() -> None:
+        request = authority.request("Shardboard CA", "")
+        named = x509.SubjectKeyIdentifier.from_public_key(request.key.public_key())
+        authority.announce(Signer(request.key, (below(top, request.key, named).certificate, top.certificate)))
+
+    following()
+    authority.switch()
+    authority.renew()
+    authority.forget()
+    following()
+    with agent_server(authority, tmp_path) as port:
+        own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
+        authority.switch()
+        authority.renew()
+        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+        authority.refuse({own})
+        with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
+            greeting(authority.client_ssl_context(), port)
+
+
+def test_one_that_has_ended_signs_what_has_ended(settings: Settings) -> None:
+    """The console starts, whatever may be missing."""
+    authority = Authority.load(settings)
+    request = authority.request("Shardboard CA", "")
+    made = sign("over", root(), names=(), key=request.key, usage=None, is_authority=True, ends=timedelta(hours=-2))
+    authority.announce(Signer(request.key, (made.certificate,)))
+    authority.switch()
+    again = Authority.load(settings)
+    assert shown_by(again, "server").not_valid_after_utc == again.ends
+    assert again.renew() is False

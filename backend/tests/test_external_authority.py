@@ -1,0 +1,93 @@
+"""Authorities that somebody else signed: the ones that would serve, and why others would not."""
+
+from datetime import timedelta
+from ipaddress import ip_network
+
+import pytest
+from backend.tests.certificates import Signed, below, root, sign
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from shardboard.authority_files import Request
+from shardboard.errors import ApiError
+from shardboard.external_authority import accepted
+from shardboard.signer import Signer
+
+NAMES = ["localhost", "127.0.0.1", "192.0.2.7", "console.example.com"]
+ROOT = root()
+REQUEST = Request.create("Shardboard CA", "")
+PRESENT = Signer.create("Shardboard CA of before", 100)
+
+
+def usage(*, signs: bool, lists: bool) -> x509.KeyUsage:
+    others = dict.fromkeys(
+        ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False
+    )
+    return x509.KeyUsage(**others, key_cert_sign=signs, crl_sign=lists, encipher_only=False, decipher_only=False)
+
+
+def chain(*each: Signed) -> str:
+    return "".join(one.pem for one in each)
+
+
+def test_with_and_without_the_root() -> None:
+    made = below(ROOT, REQUEST.key, usage(signs=True, lists=True))
+    for given in (chain(made, ROOT), chain(made)):
+        signer = accepted(given, REQUEST, PRESENT, NAMES)
+        assert signer.is_external
+        assert signer.pem == made.pem
+        assert signer.between == made.pem, "a root is shown to nobody"
+
+
+def test_below_one_that_is_below_another() -> None:
+    middle = below(ROOT, ec.generate_private_key(ec.SECP256R1()), name="between")
+    made = below(middle, REQUEST.key)
+    signer = accepted(chain(made, middle, ROOT), REQUEST, PRESENT, NAMES)
+    assert signer.between == made.pem + middle.pem
+
+
+def test_whatever_its_key_is_called() -> None:
+    """Authorities may name keys otherwise than by their SHA-1."""
+    made = below(ROOT, REQUEST.key, x509.SubjectKeyIdentifier(b"in another way"))
+    assert accepted(chain(made, ROOT), REQUEST, PRESENT, NAMES).key_id == b"in another way".hex()
+
+
+WEAK = sign("weak", names=(), usage=None, ends=timedelta(days=999), key=rsa.generate_private_key(65537, 1024))  # noqa: S505 - on purpose
+OTHER = ec.generate_private_key(ec.SECP256R1())
+PERMITTED = x509.NameConstraints([x509.DNSName("example.com"), x509.IPAddress(ip_network("192.0.2.0/24"))], None)
+FORBIDDEN = x509.NameConstraints(None, [x509.DNSName("example.com")])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("nonsense", "no certificate in PEM"),
+        ("", "no certificate in PEM"),
+        (chain(below(ROOT, OTHER), ROOT), "not for the key of the request"),
+        (chain(ROOT, below(ROOT, REQUEST.key)), "not for the key of the request"),
+        (sign("self", names=(), key=REQUEST.key, usage=None, ends=timedelta(days=400)).pem, "signed by itself"),
+        (sign("leaf", ROOT, key=REQUEST.key, ends=timedelta(days=400)).pem, "not a certificate of an authority"),
+        (chain(below(ROOT, REQUEST.key), root("another")), "did not sign the one before"),
+        (chain(below(ROOT, REQUEST.key, usage(signs=True, lists=False))), "keyCertSign, cRLSign"),
+        (chain(below(ROOT, REQUEST.key, usage(signs=False, lists=True))), "keyCertSign, cRLSign"),
+        (chain(below(ROOT, REQUEST.key, ends=timedelta(days=-1))), "expired on"),
+        (chain(below(ROOT, REQUEST.key, ends=timedelta(days=80))), "take one for longer"),
+        (chain(below(ROOT, REQUEST.key, PERMITTED)), "for localhost is not taken: permitted subtree violation"),
+        (chain(below(ROOT, REQUEST.key, name="Shardboard CA of before")), "has this name, too"),
+        (chain(below(WEAK, REQUEST.key), WEAK), "key of CN=weak is too weak"),
+        (
+            chain(below(ROOT, REQUEST.key, FORBIDDEN)),
+            r"for console\.example\.com is not taken: excluded subtree violation",
+        ),
+        (
+            chain(below(ROOT, REQUEST.key, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]))),
+            "is not taken: (unsuitable|unsupported) certificate purpose",
+        ),
+    ],
+    ids=range(16),
+)
+def test_what_would_not_serve(given: str, told: str) -> None:
+    with pytest.raises(ApiError, match=told) as refusal:
+        accepted(given, REQUEST, PRESENT, NAMES)
+    assert refusal.value.field == "certificate"
