@@ -177,8 +177,15 @@ async def _insist_on_code(store: Store, user: User, source: str, code: str | Non
     if code is None:
         sentence = f"{user.email} logs in with a second factor: send the app's code, too. Programs use a service token instead."
         raise Unauthorized("second_factor_required", sentence)
-    if not second_factor.accepts(user, code):
-        await note_failure(store, gate(store), user.email, source, counts=True, wrong="code of the second factor")
+    async with store.read() as session:
+        waits = await logins.codes_wait(session, user)
+    if not second_factor.accepts(user, code, recovery_only=waits):
+        await note_failure(store, gate(store), user.email, source, counts=True, is_code=True)
+        if waits:
+            sentence = (
+                "Many wrong codes were tried: for the moment only a recovery code counts. Try the app's again later."
+            )
+            raise Unauthorized("wrong_code", sentence)
         sentence = "This is not a valid code, or it was used before; type the next one that the app shows."
         raise Unauthorized("wrong_code", sentence)
 

@@ -62,13 +62,16 @@ def look_again(store: Store) -> None:
 
 
 async def note_failure(
-    store: Store, keeper: Gate, username: str, source: str, *, counts: bool, wrong: str = "user name or password"
+    store: Store, keeper: Gate, username: str, source: str, *, counts: bool, is_code: bool = False
 ) -> None:
+    wrong = "code of the second factor" if is_code else "user name or password"
     listed, unlisted = keeper.audit.spend()
     if counts or listed:
         async with store.begin() as session:
             trail.aside(session)
-            await logins.failed(session, username, source, wrong, counts=counts, audit=listed, unlisted=unlisted)
+            await logins.failed(
+                session, username, source, wrong, counts=counts, audit=listed, unlisted=unlisted, is_code=is_code
+            )
 
 
 async def note_unavailable(store: Store, keeper: Gate, reason: str) -> None:

@@ -20,6 +20,10 @@ from shardboard.state import cluster, events, login_failures, users
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import REGULAR, Password, User
 
+_CODES = "codes"
+"""In place of a network: wrong codes of the second factor from everywhere. Who tries them has the password."""
+_CODES_FROM_EVERYWHERE = 4
+"""Times as many as from one network."""
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _LONGEST_NAME = 254
 _MOST_STRANGERS = 10_000
@@ -51,12 +55,31 @@ async def standing_from(session: AsyncSession, user: User, source: str) -> tuple
     return _has_to_wait(failures), failures is not None
 
 
+async def codes_wait(session: AsyncSession, user: User) -> bool:
+    """Whether so many wrong codes came, from whichever networks, that only a recovery code counts for the moment."""
+    return _has_to_wait(await login_failures.of(session, user.uid, _CODES))
+
+
 async def failed(
-    session: AsyncSession, username: str, source: str, wrong: str, *, counts: bool, audit: bool, unlisted: int
+    session: AsyncSession,
+    username: str,
+    source: str,
+    wrong: str,
+    *,
+    counts: bool,
+    audit: bool,
+    unlisted: int,
+    is_code: bool = False,
 ) -> None:
     """What was `wrong`; it `counts` if it was looked at. `audit` adds the event, which also tells of `unlisted` earlier ones."""
     user = await _for_update(session, username) if counts else None
     waits = user is not None and await _count_failure(session, user, place(source))
+    if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_FROM_EVERYWHERE):
+        told = (
+            f"Somebody who knows a password of {user.email} guesses codes of the second factor, the last time from {source}. "
+            "For the moment only recovery codes count, each time longer. The password should be changed."
+        )
+        events.record(session, "second_factor_guessed", told, source="cluster", severity="ERROR")
     if not (audit or waits):
         return
     description = f'Login as "{shown(username)}" from {source} failed: wrong {wrong}.'
@@ -75,9 +98,10 @@ async def succeeded(
     user = await _for_update(session, username)
     if user is None or (user.totp_secret is not None and not second_factor.use(user, code or "")):
         return None
-    failures = await login_failures.of(session, user.uid, place(source))
-    if failures is not None:
-        await session.delete(failures)
+    for network in (place(source), *([_CODES] if code is not None else [])):
+        failures = await login_failures.of(session, user.uid, network)
+        if failures is not None:
+            await session.delete(failures)
     if audit:
         user.last_login = datetime.now(UTC)
         events.record(
@@ -162,8 +186,8 @@ def _has_to_wait(failures: LoginFailures | None) -> bool:
     return failures is not None and failures.waits_until is not None and failures.waits_until > datetime.now(UTC)
 
 
-async def _count_failure(session: AsyncSession, user: User, network: str) -> bool:
-    """True when this failure is the first after which attempts have to wait."""
+async def _count_failure(session: AsyncSession, user: User, network: str, times: int = 1) -> bool:
+    """True when this failure is the first after which attempts have to wait; `times` as many may come before."""
     rules = (await cluster.load(session)).rules
     now = datetime.now(UTC)
     await login_failures.forget_old(session, user.uid, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
@@ -173,13 +197,13 @@ async def _count_failure(session: AsyncSession, user: User, network: str) -> boo
         session.add(failures)
     failures.count = min(failures.count + 1, _MOST_FAILURES)
     failures.last_at = now
-    failures.waits_until = _waits_until(failures.count, rules, now) or failures.waits_until
-    return failures.count == rules.login_lockout_threshold
+    failures.waits_until = _waits_until(failures.count, rules, now, times) or failures.waits_until
+    return failures.count == rules.login_lockout_threshold * times
 
 
-def _waits_until(count: int, rules: Policy, now: datetime) -> datetime | None:
+def _waits_until(count: int, rules: Policy, now: datetime, times: int = 1) -> datetime | None:
     """After so many failures; None: nobody has to wait."""
-    excess = count - rules.login_lockout_threshold
+    excess = count - rules.login_lockout_threshold * times
     if not rules.login_lockout_threshold or excess < 0:
         return None
     longest = rules.login_lockout_duration

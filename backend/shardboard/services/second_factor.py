@@ -36,9 +36,11 @@ def uri(secret: str, username: str, cluster_name: str) -> str:
     return _totp(secret).get_provisioning_uri(username, f"{ISSUER} {cluster_name}")
 
 
-def accepts(user: User, code: str) -> bool:
+def accepts(user: User, code: str, *, recovery_only: bool = False) -> bool:
     """Whether the code is one that `use` would accept now."""
-    return _recovery(user, code) is not None or _step(user.totp_secret, code, user.totp_step) is not None
+    if _recovery(user, code) is not None:
+        return True
+    return not recovery_only and _step(user.totp_secret, code, user.totp_step) is not None
 
 
 def use(user: User, code: str) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from shardboard.console import Console
 from shardboard.services import second_factor
 from shardboard.services.users import set_admin
-from shardboard.state import cluster, login_failures, users
+from shardboard.state import cluster, events, login_failures, users
 
 pytestmark = pytest.mark.store
 
@@ -131,6 +132,29 @@ async def test_whoever_guesses_codes_waits(browser: httpx.AsyncClient, clock: Si
     assert answers == [(401, "wrong_code")] * 5 + [(401, "invalid_credentials")]
     clock.now += 30
     assert (await log_in(browser, code=code_of(secret, clock.now)))[0] == 401
+
+
+async def test_codes_that_are_guessed_from_many_places_wait_and_recovery_codes_do_not(
+    browser: httpx.AsyncClient, console: Console, clock: SimpleNamespace, ann: int
+) -> None:
+    """Who guesses has the password; only with it can the code be made to wait."""
+    secret, codes = await switch_on(browser, clock)
+    clock.now += 3600
+    app = app_of(console)
+    for number in range(20):
+        transport = httpx.ASGITransport(app, client=(f"198.51.{number}.7", 40000))
+        async with httpx.AsyncClient(transport=transport, base_url="https://console") as elsewhere:
+            assert await log_in(elsewhere, code="000000") == (401, "wrong_code")
+            assert await log_in(elsewhere, password="not it", code="000000") == (401, "invalid_credentials")
+    assert await log_in(browser, code=code_of(secret, clock.now)) == (401, "wrong_code")
+    async with console.store.read() as session:
+        assert ann in await login_failures.waiting(session, datetime.now(UTC))
+        said = [each for each in await events.page(session, newest_first=False) if each.type == "second_factor_guessed"]
+    assert len(said) == 1
+    assert "ann@example.org" in said[0].description
+    assert await log_in(browser, code=codes[0]) == (200, "")
+    clock.now += 60
+    assert await log_in(browser, code=code_of(secret, clock.now)) == (200, ""), "that forgot them"
 
 
 async def test_of_two_with_the_same_code_one_gets_in(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
