@@ -66,19 +66,22 @@ async def announce_authority(
 
 
 @router.post("/cluster/authority/switch", response_model=schema.ConsoleAuthority, responses=errors(409, 503))
-async def switch_authority(admin: Admin, session: Tx, console: TheConsole) -> JSONResponse:
+async def switch_authority(admin: Admin, console: TheConsole) -> JSONResponse:
     """The second order: the console, its agents and their endpoints show certificates of the authority that was announced. The
     former one is forgotten by itself when all nodes do. Join tokens that were made before are not good any more."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(MOST_SECONDS):
-            await console.trust.tell(anew=True)  # whatever they have said: there may be another agent at that address
-    await service.switch(session, console.authority, admin)
+    if console.authority.following is not None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MOST_SECONDS):
+                await console.trust.tell(anew=True)  # whatever was said: there may be another agent at an address
+    async with console.store.begin() as session:  # not before: agents may take their time
+        await service.switch(session, console.authority, admin)
     console.bus.publish("authority", ("switch", None))
     try:
         console.certificate.refresh()
     except OSError as error:  # it is tried again every minute, and agents know what was shown before
         log.error("certificates of the present authority cannot be written: %s", error)
-    return await _told(session, console)
+    async with console.store.read() as looking:
+        return await _told(looking, console)
 
 
 @router.delete("/cluster/authority/next", response_model=schema.ConsoleAuthority, responses=errors(409, 503))

@@ -80,21 +80,26 @@ class Rotated(BaseModel):
     databases: int = Field(description="How many have another certificate now.")
 
 
-class Identity(Protocol):
-    """What is told of a certificate and its chain."""
+class Signed(Protocol):
+    """What is told of any certificate."""
 
     @property
     def subject(self) -> str: ...
     @property
     def issuer(self) -> str: ...
     @property
-    def names(self) -> list[str]: ...
-    @property
     def begins(self) -> datetime: ...
     @property
     def ends(self) -> datetime: ...
     @property
     def fingerprint(self) -> str: ...
+
+
+class Identity(Signed, Protocol):
+    """What is told of a server's, and its chain."""
+
+    @property
+    def names(self) -> list[str]: ...
     def chain_pem(self) -> str: ...
 
 
@@ -112,14 +117,16 @@ class ShardIdentity(Protocol):
 
 
 def of_console(source: str, identity: Identity) -> dict[str, Any]:
+    return {"source": source, "names": identity.names, **of_any(identity)}
+
+
+def of_any(certificate: Signed) -> dict[str, Any]:
     return {
-        "source": source,
-        "subject": identity.subject,
-        "issuer": identity.issuer,
-        "names": identity.names,
-        "valid_from": iso(identity.begins),
-        "valid_until": iso(identity.ends),
-        "fingerprint": identity.fingerprint,
+        "subject": certificate.subject,
+        "issuer": certificate.issuer,
+        "valid_from": iso(certificate.begins),
+        "valid_until": iso(certificate.ends),
+        "fingerprint": certificate.fingerprint,
     }
 
 

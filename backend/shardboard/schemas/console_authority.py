@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from shardboard.schemas.times import iso
+from shardboard.schemas.certificates import Signed, of_any
 
 CHAIN_CHARACTERS = 16 * 1024
 """Agents are told of three authorities at a time, and show all that are above one."""
@@ -88,23 +87,13 @@ class Announce(BaseModel):
     )
 
 
-class Signer(Protocol):
+class Signer(Signed, Protocol):
     """What is told of an authority."""
 
-    @property
-    def subject(self) -> str: ...
-    @property
-    def issuer(self) -> str: ...
     @property
     def is_external(self) -> bool: ...
     @property
     def root(self) -> object | None: ...
-    @property
-    def begins(self) -> datetime: ...
-    @property
-    def ends(self) -> datetime: ...
-    @property
-    def fingerprint(self) -> str: ...
     @property
     def chain_pem(self) -> str: ...
 
@@ -150,13 +139,9 @@ def render(authority: Authority, nodes: Iterable[tuple[Node, str]]) -> dict[str,
 
 def of(signer: Signer) -> dict[str, Any]:
     return {
-        "subject": signer.subject,
-        "issuer": signer.issuer,
+        **of_any(signer),
         "external": signer.is_external,
         "root_known": signer.root is not None,
-        "valid_from": iso(signer.begins),
-        "valid_until": iso(signer.ends),
-        "fingerprint": signer.fingerprint,
         "certificate": signer.chain_pem,
     }
 

@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives import hashes
 from shardboard.agent import key
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.driver.ports import NodeRef
+from shardboard.errors import AgentRefused
 
 pytestmark = pytest.mark.store
 
@@ -159,6 +161,33 @@ async def test_nodes_that_have_not_heard_are_in_the_way(
     assert {node["waits_for"] for node in switched.json()["nodes"]} == {
         "its agent shows a certificate of the former authority"
     }
+
+
+@pytest.mark.usefixtures("nodes")
+async def test_an_agent_that_refuses_is_told_of_while_the_order_waits(
+    client: httpx.AsyncClient, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is not locked meanwhile: others write."""
+    await client.post(f"{PATH}/announce")
+    tell, wrote = agents.tell_authorities, []
+
+    async def slow(node: NodeRef, certificates: str, bundle: str) -> None:
+        if node.uid == 1:
+            wrote.append((await client.post("/v1/join_tokens")).status_code)
+        if node.uid == 2:
+            raise AgentRefused("its disk is full")
+        await tell(node, certificates, bundle)
+
+    monkeypatch.setattr(agents, "tell_authorities", slow)
+    refused = await client.post(f"{PATH}/switch")
+    assert (refused.status_code, wrote) == (409, [200])
+    assert "node 2: its disk is full" in refused.json()["description"]
+    said = [
+        event["description"] for event in (await client.get("/v1/logs")).json() if "not told" in event["description"]
+    ]
+    assert said == [
+        "The agent of node 2 was not told which authorities to trust: its disk is full. It is tried again every minute."
+    ]
 
 
 @pytest.mark.usefixtures("nodes")

@@ -66,9 +66,19 @@ async def switch(console: Console) -> None:
     console.authority.renew()
 
 
+async def waiting(console: Console) -> dict[int, str]:
+    """Why each node is in the way, by its uid."""
+    async with console.store.read() as session:
+        return {node.uid: why for node, why in await orders.waiting(session, console.authority)}
+
+
 async def types(console: Console) -> list[str]:
     async with console.store.read() as session:
         return [each.type for each in await events.page(session, newest_first=False) if "authority" in each.type]
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 async def test_from_the_first_order_to_the_end(console: Console, agents: FakeAgents, loops: Loops) -> None:
@@ -111,10 +121,9 @@ async def test_who_is_away_is_waited_for_in_both_steps(console: Console, agents:
     await status(console, 2, "unreachable")
     await loops.turn()
     assert authority.former is not None
-    async with console.store.read() as session:
-        waiting = {node.uid: why for node, why in await orders.waiting(session, authority)}
-    assert (waiting[1], waiting[3]) == ("", "")
-    assert "not connected" in waiting[2]
+    told = await waiting(console)
+    assert (told[1], told[3]) == ("", "")
+    assert "not connected" in told[2]
     assert authority.former.pem in agents.trusting[1], "node 2 shows a certificate of the former one"
     await status(console, 2, "connected")
     await loops.turn()
@@ -189,9 +198,6 @@ async def test_a_disk_that_cannot_be_written_changes_nothing(
     await announce(console)
     await loops.turn()
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
     monkeypatch.setattr("shardboard.authority_files.write_private", full)
     before = console.authority.ca_fingerprint()
     with pytest.raises(Exception, match=r"cannot be written: No space left on device\. Nothing was changed"):
@@ -220,9 +226,6 @@ async def test_nothing_is_forgotten_as_long_as_the_console_shows_something_of_it
     """Its disk is full: agents, which have their own, would not take what it shows."""
     await announce(console)
     await loops.turn()
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
 
     async with console.store.begin() as session:
         await orders.switch(session, console.authority, ADMIN)
@@ -253,12 +256,8 @@ async def test_who_is_told_in_vain_that_it_is_over_is_named(console: Console, ag
     for _ in range(3):
         await loops.turn()
     assert console.authority.step == ""
+    assert await waiting(console) == {1: "", 2: "its disk is full", 3: ""}
     async with console.store.read() as session:
-        assert {node.uid: why for node, why in await orders.waiting(session, console.authority)} == {
-            1: "",
-            2: "its disk is full",
-            3: "",
-        }
         said = [
             each for each in await events.page(session, newest_first=False) if each.type == "node_authorities_failed"
         ]
@@ -277,10 +276,9 @@ async def test_who_cannot_renew_is_named_and_tried_again_soon(
     del agents.requests[3]
     agents.requests[2] = "nonsense"
     await loops.turn()
-    async with console.store.read() as session:
-        waiting = {node.uid: why for node, why in await orders.waiting(session, console.authority)}
-    assert "request cannot be read" in waiting[2]
-    assert waiting[3] == "its agent shows a certificate of the former authority"
+    told = await waiting(console)
+    assert "request cannot be read" in told[2]
+    assert told[3] == "its agent shows a certificate of the former authority"
     agents.requests = dict.fromkeys((1, 2, 3), REQUEST)
     await status(console, 3, "unreachable")
     await loops.turn()
