@@ -149,7 +149,7 @@ def test_a_full_disk_is_used_again_once_there_is_room(lab: Lab, tmp_path: Path) 
     gone = [f"key:{number}" for number in range(2_000) if number % 3]
     assert wire.say("DEL", *gone) == len(gone)
     left = {name: value for name, value in values.items() if name not in set(gone)}
-    wait_for(lambda: info(wire)["tier_values_flash"] == str(len(left)), "the rest to be on flash", 8)
+    wait_for(lambda: info(wire)["tier_values_flash"] == str(len(left)), "the rest to be on flash")
     assert info(wire)["tier_flash_state"] == "ok"
     assert read(wire, left) == (0, [])
 
