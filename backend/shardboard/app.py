@@ -104,6 +104,7 @@ from shardboard.reconcilers.certificates import CertificatesLoop
 from shardboard.reconcilers.console_authority import ConsoleAuthorityLoop
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
+from shardboard.reconcilers.epochs import EpochLoop
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.hung import HungLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
@@ -308,6 +309,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         ),
         Loop("take over elections", ElectionLoop(console.store, console.bus).run),
         Loop("expel unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
+        Loop("watch over epochs", EpochLoop(console.store, console.agents).run),
         Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
         Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),

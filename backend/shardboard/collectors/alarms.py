@@ -99,7 +99,7 @@ class AlarmCollector:
         self._board.raised.clear()
         async with self._store.read() as session:
             for event in await events.open_alarms(session):
-                if event.type in (events.LOOP_FAILED, events.UNKNOWN_NODE):  # others see to these
+                if event.type in events.SEEN_TO:
                     continue
                 alarm = _alarm(event)
                 self._board.raised[alarm.key] = alarm

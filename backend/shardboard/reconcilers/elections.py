@@ -5,13 +5,16 @@ same. Without this the desired roles would go on naming the primary of before.
 """
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.bus import Bus
+from shardboard.db import Store
 from shardboard.domain.failover import Elected, ShardRoles, elected
 from shardboard.reconcilers.sweep import Sweep
 from shardboard.state import actions, bdbs, events, shards
+from shardboard.state.actions import FAILOVER, HAND_OVER
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
@@ -20,19 +23,38 @@ LOSS_BEFORE = timedelta(minutes=10)
 """A loss longer ago than this is not what an election answered."""
 
 
+CAUSE_BEFORE = timedelta(seconds=10)
+"""A primary that was well for so long, while nobody ordered another one, was not what its replica was elected for."""
+ORDERS = HAND_OVER | {FAILOVER}
+
+
 class ElectionLoop(Sweep):
     """Looks whenever shards changed. Roles that an action is changing are that action's to tell."""
 
     changes = frozenset({"shard", "action"})
 
+    def __init__(self, store: Store, bus: Bus) -> None:
+        super().__init__(store, bus)
+        self._well_since: dict[int, datetime] = {}
+        """By uid of a shard; this console has not seen it otherwise."""
+
     async def is_due(self, session: AsyncSession) -> bool:
+        now = datetime.now(UTC)
+        well = [each.uid for each in await shards.conditions(session) if each.observed_status == "ok"]
+        self._well_since = {uid: self._well_since.get(uid, now) for uid in well}
         return bool(await _found(session))
 
     async def act(self, session: AsyncSession) -> None:
+        now = datetime.now(UTC)
+        lately = [each for each in await actions.lately(session, now - CAUSE_BEFORE) if each.name in ORDERS]
+        ordered = {each.object_uid for each in lately if each.object_type == "bdb"}
+        is_anything_moved = any(each.object_type == "node" for each in lately)
         for bdb, found in await _found(session):
             rows = {row.uid: row for row in await shards.of_bdb(session, bdb.uid)}
             for each in found:
-                await _accept(session, bdb, rows, each)
+                was_well = now - self._well_since.get(each.lost, now) >= CAUSE_BEFORE
+                has_cause = not was_well or is_anything_moved or bdb.uid in ordered
+                await _accept(session, bdb, rows, each, has_cause=has_cause)
 
 
 async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
@@ -49,7 +71,7 @@ async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
     return found
 
 
-async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each: Elected) -> None:
+async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each: Elected, *, has_cause: bool) -> None:
     promoted, lost = rows[each.promoted], rows[each.lost]
     for row in rows.values():
         if row.pair == promoted.pair:
@@ -67,7 +89,8 @@ async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each:
         session,
         "shard_failover",
         f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name}{took}, "
-        "by an election of the engine, not of the console; how far it was behind is not known.",
+        f"by an election of the engine, not of the console{'' if has_cause else ', though nothing was wrong'}; "
+        "how far it was behind is not known.",
         source="shard",
         severity="WARNING",
         bdb_uid=bdb.uid,
@@ -80,5 +103,6 @@ async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each:
             "bytes_behind": None,
             "method": "engine",
             "seconds": seconds,
+            "has_cause": has_cause,
         },
     )

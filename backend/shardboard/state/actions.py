@@ -1,7 +1,7 @@
 """Actions: long operations with progress. The row is the order; a leased loop carries it out."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import JSON, Index, delete, func, or_, select
@@ -128,6 +128,14 @@ async def of_object(session: AsyncSession, object_type: str, object_uid: int | N
 async def unfinished(session: AsyncSession) -> Sequence[Action]:
     """Everything that is queued or running."""
     return (await session.execute(select(Action).where(Action.status.in_(OPEN)))).scalars().all()
+
+
+async def lately(session: AsyncSession, since: datetime) -> Sequence[Action]:
+    """What is queued or running, and what has ended since then, unless it was begun more than a day before: those are found by an
+    index."""
+    ended = (Action.created_at >= since - timedelta(days=1), Action.finished_at >= since)
+    found = (await session.execute(select(Action).where(*ended))).scalars().all()
+    return [*await unfinished(session), *found]
 
 
 async def by_uid(session: AsyncSession, uid: str) -> Action | None:

@@ -1,7 +1,8 @@
 """The engine elects, and the console takes note."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from backend.tests import pairs
@@ -10,7 +11,8 @@ from backend.tests.shards import until
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.orders import queue
-from shardboard.reconcilers.elections import ElectionLoop
+from shardboard.reconcilers import elections
+from shardboard.reconcilers.elections import CAUSE_BEFORE, ElectionLoop
 from shardboard.state import actions, events
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
@@ -90,3 +92,36 @@ async def test_other_databases_are_left_alone(console: Console, agents: FakeAgen
         for name, value in change.items():
             setattr(bdb, name, value)
     assert await sweep(console) == []
+
+
+@pytest.mark.parametrize("before", ["well", "just seen", "hung", "ordered"])
+async def test_whether_anything_was_wrong_is_told(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """The loser is well again when it follows, so what counts is how it was before."""
+    clock = SimpleNamespace(now=datetime.now(UTC))
+    monkeypatch.setattr(elections, "datetime", SimpleNamespace(now=lambda _: clock.now))
+    await pairs.active(console, agents)
+    loop = ElectionLoop(console.store, console.bus)
+    if before != "just seen":
+        await loop.sweep()
+    clock.now += CAUSE_BEFORE
+    if before == "hung":
+        await pairs.observe(console, 1, status="timeout")
+        await loop.sweep()
+    if before == "ordered":
+        async with console.store.begin() as session:
+            session.info["locked"] = True
+            made = queue.start(
+                session, "SMShardFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
+            )
+        async with console.store.begin() as session:
+            action = await session.get_one(actions.Action, made.uid)
+            action.status, action.finished_at = "failed", datetime.now(UTC)
+    await pairs.observe(console, 1, role="slave")
+    await pairs.observe(console, 4, role="master")
+    await loop.sweep()
+    async with console.store.read() as session:
+        [event] = [each for each in await events.page(session, newest_first=False) if each.type == "shard_failover"]
+    assert event.details["has_cause"] is (before != "well")
+    assert ("though nothing was wrong" in event.description) is (before == "well")

@@ -9,6 +9,7 @@ from typing import Any
 import valkey
 
 from shardboard.agent import sealed
+from shardboard.agent.render import ADMIN
 from shardboard.local import LocalCluster, ok
 
 POLL_SECONDS = 0.15
@@ -124,6 +125,14 @@ def at(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[str, Any]:
     own = str(directory / sealed.IDENTITY)
     seal = {"ssl": True, "ssl_ca_certs": str(directory / sealed.AUTHORITIES), "ssl_certfile": own, "ssl_keyfile": own}
     return {**where, **seal, "ssl_check_hostname": False}
+
+
+def as_administrator(cluster: LocalCluster, row: Mapping[str, Any]) -> valkey.Valkey:
+    """A client of a shard itself who has the console's own password there."""
+    directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
+    settings = dict(line.split(" ", 1) for line in (directory / "valkey.conf").read_text().splitlines() if " " in line)
+    password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # an engine writes the newer name
+    return valkey.Valkey(**at(cluster, row), username=ADMIN, password=password, socket_timeout=5)
 
 
 def copied(cluster: LocalCluster, uid: int) -> None:

@@ -12,7 +12,6 @@ from valkey.cluster import ValkeyCluster
 from valkey.exceptions import ValkeyClusterException
 from valkey.retry import Retry
 
-from shardboard.agent.render import ADMIN
 from shardboard.local import LocalCluster, LocalError, ok
 
 KEYS = 500
@@ -83,12 +82,7 @@ def fill(cluster: LocalCluster, uid: int, megabytes: int) -> None:
 def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: float) -> None:
     """From now on a full copy of the data of these shards takes so long, however fast the machine."""
     for row in shards:
-        directory = cluster.directory / "agents" / row["address"] / "shards" / row["uid"]
-        settings = dict(
-            line.split(" ", 1) for line in (directory / "valkey.conf").read_text().splitlines() if " " in line
-        )
-        password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # an engine writes the newer name
-        with valkey.Valkey(**databases.at(cluster, row), username=ADMIN, password=password, socket_timeout=5) as client:
+        with databases.as_administrator(cluster, row) as client:
             assert client.dbsize() > 0
             client.config_set("rdb-key-save-delay", round(1e6 * seconds / client.dbsize()))
 

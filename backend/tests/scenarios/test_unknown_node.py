@@ -1,4 +1,5 @@
-"""Somebody else's engine comes into the cluster of a database whose bus is not encrypted, and takes slots."""
+"""Somebody else's engine comes into the cluster of a database whose bus is not encrypted, and takes slots; somebody who has the
+administrator's password of a shard says who leads."""
 
 import subprocess
 from collections.abc import Iterator
@@ -80,9 +81,59 @@ def test_it_is_told_and_forgotten_and_the_slots_come_back(cluster: LocalCluster,
     databases.delete(cluster, uid)
 
 
+def test_who_leads_though_nobody_ordered_it_is_told(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.body(3, replication=True))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    pair = {int(row["uid"]) for row in movement.rows(cluster, uid) if row["pair"] == 0}
+
+    def told() -> bool:
+        """Each leads in turn: a primary must have been well for a while to be missed."""
+        rows = [row for row in movement.rows(cluster, uid) if row["pair"] == 0]
+        if all(row["role"] == row["actual_role"] for row in rows) and len({row["role"] for row in rows}) == 2:
+            heir = next(row for row in rows if row["role"] == "slave")
+            with databases.as_administrator(cluster, heir) as client:
+                if client.info("replication").get("master_link_status") == "up":
+                    client.execute_command("CLUSTER", "FAILOVER", "TAKEOVER")
+        return bool(_epochs(cluster, uid))
+
+    cluster.until(told, "nobody tells", 60)
+    [alarm] = _epochs(cluster, uid)
+    assert alarm["severity"] == "ERROR"
+    assert all({heir, lost} == pair for heir, lost in alarm["takeovers"])
+    databases.delete(cluster, uid)
+
+
+@pytest.mark.slow
+def test_an_epoch_that_nobody_ordered_is_told(cluster: LocalCluster) -> None:
+    """Once what the console itself has done is long enough ago."""
+    uid = databases.create(cluster, databases.body(3))
+    assert databases.settled(cluster, uid)["status"] == "active"
+    primaries = movement.rows(cluster, uid)
+
+    def told() -> bool:
+        """Who has the newest epoch of all gets no newer one, so they take turns."""
+        for row in primaries:
+            with databases.as_administrator(cluster, row) as client:
+                client.execute_command("CLUSTER", "BUMPEPOCH")
+        return bool(_epochs(cluster, uid))
+
+    cluster.until(told, "nobody tells", 120)
+    [alarm] = _epochs(cluster, uid)
+    assert {rise["shard_uid"] for rise in alarm["rises"]} == {int(row["uid"]) for row in primaries}
+    databases.delete(cluster, uid)
+
+
 def _alarms(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    events = ok(cluster.api.get("/v1/logs", params={"type": "alarm_unknown_node"}))
-    return [event for event in events if event["type"] == "alarm_unknown_node" and event.get("bdb_uid") == uid]
+    return _told(cluster, uid, "alarm_unknown_node")
+
+
+def _epochs(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
+    return _told(cluster, uid, "alarm_unordered_epoch")
+
+
+def _told(cluster: LocalCluster, uid: int, type_: str) -> list[dict[str, Any]]:
+    events = ok(cluster.api.get("/v1/logs", params={"type": type_}))
+    return [event for event in events if event["type"] == type_ and event.get("bdb_uid") == uid]
 
 
 def _writes(client: valkey.ValkeyCluster) -> bool:

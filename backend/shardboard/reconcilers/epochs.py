@@ -1,0 +1,218 @@
+"""Watches over configuration epochs, and raises an alarm about those that nobody ordered (`domain.epochs`)."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.domain.epochs import Look, Rise, Watch
+from shardboard.driver.cluster import ShardRef, command
+from shardboard.driver.ports import Agents
+from shardboard.engine_text import info_fields, info_number
+from shardboard.reconcilers.load import reference, shard
+from shardboard.state import actions, bdbs, events, nodes, shards
+from shardboard.state.events import UNKNOWN_NODE, UNORDERED_EPOCH, Event, record
+from shardboard.state.shards import Shard
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 10.0
+PATIENCE = 5.0
+"""Seconds that a node may take to answer."""
+SETTLED = timedelta(seconds=30)
+"""So long after an action has ended engines may still have to agree on who has which epoch."""
+OPEN_SECONDS = 90.0
+"""For so long after the last rise the alarm is open."""
+OVERLAP = timedelta(minutes=1)
+"""An event is found later than it was stamped, when its transaction has ended."""
+AT_ONCE = 8
+"""Databases that are asked at a time."""
+KEPT = 20
+"""Rises that an alarm tells of, the newest."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """One in cluster mode, as the store knows it."""
+
+    uid: int
+    name: str
+    encrypted: bool
+    is_quiet: bool
+    """Nothing has been ordered or lost lately, nor is being put right."""
+    primaries: dict[ShardRef, str]
+    """And which process each is."""
+    takeovers: Mapping[int, tuple[int, int]]
+    """Which replica's uid took over from which primary's, that nobody ordered and nothing explains, by uid of the event; of the
+    last minute."""
+
+
+class EpochLoop:
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+        self._watches: dict[int, Watch] = defaultdict(Watch)
+        self._has_looked = False
+        self._told: set[int] = set()
+        """Uids of the events of takeovers that were told, or were there before this console looked first."""
+        self._few = asyncio.Semaphore(AT_ONCE)
+        self._risen: dict[int, float] = {}
+        """By database: when the last rise was seen."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.sweep()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def sweep(self) -> None:
+        """One look at every database."""
+        now = datetime.now(UTC)
+        async with self._store.read() as session:
+            databases = await _databases(session, now)
+        known = {uid for each in databases for uid in each.takeovers}
+        self._told = self._told & known if self._has_looked else known
+        self._has_looked = True
+        for uid in self._watches.keys() - {each.uid for each in databases}:
+            del self._watches[uid]
+        await asyncio.gather(*map(self._look, databases))
+        await self._end()
+
+    async def _look(self, database: Database) -> None:
+        watch = self._watches[database.uid]
+        rises: list[Rise] = []
+        if not database.is_quiet:
+            watch.change()
+        elif (look := await self._asked(database)) is None:
+            watch.change()  # who says nothing may be lost
+        else:
+            rises = watch.see(look)
+        takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._told}
+        if rises or takeovers:
+            await self._tell(database, rises, list(takeovers.values()))
+            self._told |= takeovers.keys()
+
+    async def _asked(self, database: Database) -> Look | None:
+        """None unless all primaries answer, and believe their cluster to be whole."""
+        async with self._few:
+            replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", patience=PATIENCE)
+        told = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
+        if len(told) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in told.values()):
+            return None
+        return Look(
+            {
+                (each.uid, database.primaries[each]): info_number(said, "cluster_my_epoch")
+                for each, said in told.items()
+            },
+            max(info_number(said, "cluster_current_epoch") for said in told.values()),
+        )
+
+    async def _tell(self, database: Database, rises: Sequence[Rise], new: Sequence[tuple[int, int]]) -> None:
+        self._risen[database.uid] = asyncio.get_running_loop().time()
+        async with self._store.begin() as session:
+            span = (await _spans(session)).get(database.uid)
+            before = span.details if span is not None else {"rises": [], "takeovers": []}
+            all_rises = [*(Rise(**each) for each in before["rises"]), *rises][-KEPT:]
+            takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-KEPT:]
+            told = _sentence(database, all_rises, takeovers)
+            details: dict[str, Any] = {
+                "rises": [asdict(each) for each in all_rises],
+                "takeovers": [list(each) for each in takeovers],
+                "open": True,
+            }
+            log.warning("%s", told)
+            if span is not None:
+                span.description, span.details = told, details
+                return
+            record(
+                session,
+                UNORDERED_EPOCH,
+                told,
+                source="bdb",
+                severity="ERROR",
+                bdb_uid=database.uid,
+                details=details,
+            )
+
+    async def _end(self) -> None:
+        """Of those that are old. An earlier console may have begun with them."""
+        now = asyncio.get_running_loop().time()
+        async with self._store.read() as session:
+            spans = await _spans(session)
+        self._risen = {uid: self._risen.get(uid, now) for uid in spans}
+        old = {uid for uid, risen in self._risen.items() if now - risen > OPEN_SECONDS}
+        if not old:
+            return
+        async with self._store.begin() as session:
+            for uid, span in (await _spans(session)).items():
+                if uid in old:
+                    span.ended_at = datetime.now(UTC)
+                    span.details = {**span.details, "open": False}
+
+
+async def _databases(session: AsyncSession, now: datetime) -> list[Database]:
+    places = {node.uid: reference(node) for node in await nodes.every(session)}
+    lately = await actions.lately(session, now - SETTLED)
+    busy = {each.object_uid for each in lately if each.object_type == "bdb"}
+    moving = any(each.object_type == "node" for each in lately)
+    # Their slots are taken back, by newer epochs.
+    expelled = [each for each in await events.open_spans(session, UNKNOWN_NODE) if not each.details["left_alone"]]
+    strangers = {span.bdb_uid for span in expelled}
+    failovers = await events.touching(session, ("shard_failover",), now - OVERLAP, now, limit=1000)
+    found = []
+    for bdb in await bdbs.every(session):
+        if not bdb.sharding or bdb.status not in ("active", "active-change-pending"):
+            continue
+        rows = await shards.of_bdb(session, bdb.uid)
+        leading = [row for row in rows if row.current_role == "master"]
+        is_whole = len(leading) == bdb.shards_count and all(row.observed_status == "ok" for row in leading)
+        quiet = is_whole and not moving and bdb.uid not in busy | strangers
+        own = [each for each in failovers if each.bdb_uid == bdb.uid and _is_unexplained(each)]
+        found.append(
+            Database(
+                bdb.uid,
+                bdb.name,
+                bdb.shard_certificates is not None,
+                quiet,
+                {shard(row, places[row.node_uid]): _process(row) for row in leading},
+                {each.uid: (each.details["heir"], each.details["lost"]) for each in own},
+            )
+        )
+    return found
+
+
+def _process(row: Shard) -> str:
+    return f"{row.observed_pid} {row.observed_started_at}"
+
+
+def _is_unexplained(failover: Event) -> bool:
+    """By an election of the engine though nothing was wrong; see `reconcilers.elections`."""
+    return failover.details.get("has_cause") is False
+
+
+async def _spans(session: AsyncSession) -> dict[int, Event]:
+    return {span.bdb_uid or 0: span for span in await events.open_spans(session, UNORDERED_EPOCH)}
+
+
+def _sentence(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:
+    told = [
+        *(f"redis:{heir} took over from redis:{lost}, with which nothing was wrong" for heir, lost in takeovers),
+        *(
+            f"the epoch of redis:{each.shard_uid} rose from {each.before} to {each.after}"
+            if each.shard_uid is not None
+            else f"the newest epoch of the cluster is {each.after} (before: {each.before or 'not known'})"
+            for each in rises
+        ),
+    ]
+    whom = (
+        "with the administrator's password of the database or keys of it"
+        if database.encrypted
+        else "with the administrator's password of the database, or who reaches a shard's bus port: it is not encrypted"
+    )
+    return f"Nobody ordered what happened to {database.name}: {'; '.join(told)}. That can be somebody {whom}."
