@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import type { APIRequestContext } from '@playwright/test';
 import { examine, examineInAll } from '../appearance.ts';
-import { expect, test } from '../fixtures.ts';
+import { expect, SIGNED_OUT, test } from '../fixtures.ts';
 import { Frame } from '../pages/frame.ts';
 import { LoginPage } from '../pages/login.ts';
 import { createSmall } from '../rest.ts';
@@ -141,6 +141,58 @@ function codeOf(secret: string): string {
   const at = (digest.at(-1) ?? 0) & 15;
   return String((digest.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
+
+test('where everybody needs a second factor, who has none sets one up to sign in', async ({
+  api,
+  browser,
+  baseURL,
+  playwright,
+}) => {
+  const user = { email: 'cid@example.org', password: NEW_PASSWORD, role: 'cluster_viewer' };
+  const { uid } = await (await api.post('/v1/users', { data: user })).json();
+  const token = { name: 'policy', role: 'admin' };
+  const made = await (await api.post('/v1/service_tokens', { data: token })).json();
+  const program = await playwright.request.newContext({
+    ...(baseURL && { baseURL }),
+    ignoreHTTPSErrors: true,
+    extraHTTPHeaders: { Authorization: `Bearer ${made.token}` },
+  });
+  const require = async (wanted: boolean) => {
+    const data = { second_factor_required: wanted };
+    expect((await program.put('/v1/cluster/policy', { data })).status()).toBe(200);
+  };
+  const theirs = await browser.newContext({
+    ...(baseURL && { baseURL }),
+    storageState: SIGNED_OUT,
+  });
+  await require(true);
+  try {
+    const other = await theirs.newPage();
+    const login = new LoginPage(other);
+    await login.open();
+    await login.signIn(user.email, user.password);
+    const secret = (await other.locator('code', { hasText: /^[A-Z2-7]{32}$/ }).textContent()) ?? '';
+    await examineInAll(other, 'login-second-factor');
+    await other.getByLabel('Code that the app shows').fill(codeOf(secret));
+    await login.submit.click();
+    await expect(other.getByRole('heading', { name: 'Second factor is on' })).toBeVisible();
+    await examine(other, 'login-recovery-codes');
+    await other.getByRole('button', { name: 'I have kept them' }).click();
+    const frame = new Frame(other);
+    await expect(frame.heading(/are well/)).toBeVisible();
+    await frame.userMenu.click();
+    await expect(other.getByRole('menuitem', { name: 'Second factor off' })).toHaveCount(0);
+    await other.getByRole('menuitem', { name: 'Second factor of another phone' }).click();
+    await expect(frame.dialog('Second factor of another phone').locator('code')).toBeVisible();
+    await examine(other, 'second-factor-another');
+  } finally {
+    await require(false);
+    await program.dispose();
+    await theirs.close();
+  }
+  expect((await api.delete(`/v1/users/${uid}`)).status()).toBe(200);
+  expect((await api.delete(`/v1/service_tokens/${made.uid}`)).status()).toBe(200);
+});
 
 test('a program logs in by a token of its own until that is removed', async ({
   page,

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from shardboard.api.deps import Admin, Principal, Reader, TheConsole, Tx
+from shardboard.api.gate import look_again
 from shardboard.api.intervals import newest, values_of
 from shardboard.api.parameters import DryRun, is_on
 from shardboard.api.reach import AnyViewer
@@ -43,9 +44,12 @@ async def get_policy(_viewer: AnyViewer, session: Reader) -> JSONResponse:
 
 
 @router.put("/cluster/policy", response_model=schema.Policy, responses=errors())
-async def update_policy(admin: Admin, session: Tx, body: schema.PolicyUpdate) -> JSONResponse:
+async def update_policy(admin: Admin, console: TheConsole, body: schema.PolicyUpdate) -> JSONResponse:
     """Change the given rules. Unknown ones are ignored."""
-    return JSONResponse(schema.policy_of(await service.update_policy(session, body.changes(), admin)))
+    async with console.store.begin() as session:
+        reply = schema.policy_of(await service.update_policy(session, body.changes(), admin))
+    look_again(console.store)
+    return JSONResponse(reply)
 
 
 @router.put("/cluster/policy/restore_default", response_model=schema.Policy, responses=errors())

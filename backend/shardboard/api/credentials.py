@@ -18,10 +18,12 @@ from shardboard.services import logins, passwords, second_factor, service_tokens
 from shardboard.services.users import Principal, principal_of
 from shardboard.state import audit as trail
 from shardboard.state import cluster, data_users, users
+from shardboard.state.cluster import Cluster
 from shardboard.state.users import Password, User
 
 COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
+FACTOR_MISSING = "second_factor_missing"
 REFUSAL = "Wrong user name or password; after several of these from your address, wait a while before the next attempt."
 SAME = "The new password is the one that you have; choose another one."
 
@@ -144,36 +146,69 @@ async def log_in(
     source: str,
     *,
     code: str | None = None,
-    renewing: bool = False,
     audit: bool = False,
 ) -> Verified:
-    """The user whose password this is, and whose second factor `code` is, where there is one. An expired password is refused unless
-    it is about to be replaced (`renewing`). Counts failures in its own transaction, for the request's is rolled back."""
-    audited.claimed(username)
+    """The user whose password this is, and whose second factor `code` is, where there is one. Counts failures in its own
+    transaction, for the request's is rolled back."""
     store = console.store
-    # What begins with it lasts: it begins with a password that holds now.
-    found, is_new = await _look(console, username, password, source, anew=audit)
-    if found is None:
-        raise Unauthorized("invalid_credentials", REFUSAL)
-    asked = found.user.totp_secret is not None
-    if asked:
-        await _insist_on_code(store, found.user, source, code)
-    if not renewing:
-        await _insist_on_age(store, found)
+    found, is_new = await _verified(console, username, password, source, code=code, anew=audit)
     if audit:  # it logs in, and its events are noted as such
         audited.proven(found.user.email, "password")
-    if not (audit or asked or (is_new and found.has_failed)):
+    if not (audit or found.user.totp_secret is not None or (is_new and found.has_failed)):
         return found
     async with store.begin() as session:
         if not audit:
             trail.aside(session)
-        user = await logins.succeeded(session, found.user.email, source, code=code, audit=audit)
-    if user is None:
+        return await note_login(session, found, source, code=code, audit=audit)
+
+
+async def verified(
+    console: Console, username: str, password: str, source: str, *, code: str | None, renewing: bool, enrolling: bool
+) -> Verified:
+    """As `log_in`, for what lasts; `note_login` is to follow, until which the code is not used up. An expired password may be
+    about to be replaced (`renewing`), and a second factor that is wanted to be switched on (`enrolling`)."""
+    found, _ = await _verified(
+        console, username, password, source, code=code, renewing=renewing, enrolling=enrolling, anew=True
+    )
+    audited.proven(found.user.email, "password")
+    return found
+
+
+async def note_login(
+    session: AsyncSession, found: Verified, source: str, *, code: str | None, audit: bool = True
+) -> Verified:
+    """The login has succeeded; raises when it has not after all, because of what happened at the same time."""
+    user = await logins.succeeded(session, found.user.email, source, code=code, audit=audit)
+    if user is None or found.password.hash not in user.password_hashes:
         raise Unauthorized("invalid_credentials", REFUSAL)
     return Verified(user, found.password)
 
 
-async def _insist_on_code(store: Store, user: User, source: str, code: str | None) -> None:
+async def _verified(
+    console: Console,
+    username: str,
+    password: str,
+    source: str,
+    *,
+    code: str | None,
+    renewing: bool = False,
+    enrolling: bool = False,
+    anew: bool,
+) -> tuple[Verified, bool]:
+    """Who it is, and whether that was looked at now."""
+    audited.claimed(username)
+    # What begins with it lasts: it begins with a password that holds now.
+    found, is_new = await _look(console, username, password, source, anew=anew)
+    if found is None:
+        raise Unauthorized("invalid_credentials", REFUSAL)
+    if found.user.totp_secret is not None:
+        await insist_on_code(console.store, found.user, source, code)
+    await _insist_on_rules(console.store, found, renewing=renewing, enrolling=enrolling)
+    return found, is_new
+
+
+async def insist_on_code(store: Store, user: User, source: str, code: str | None) -> None:
+    """That it would be accepted now; wrong ones count as failed logins do."""
     if code is None:
         sentence = f"{user.email} logs in with a second factor: send the app's code, too. Programs use a service token instead."
         raise Unauthorized("second_factor_required", sentence)
@@ -190,12 +225,24 @@ async def _insist_on_code(store: Store, user: User, source: str, code: str | Non
         raise Unauthorized("wrong_code", sentence)
 
 
-async def _insist_on_age(store: Store, found: Verified) -> None:
+async def _insist_on_rules(store: Store, found: Verified, *, renewing: bool, enrolling: bool) -> None:
     async with store.read() as session:
-        expiry = logins.expiry(found.user, found.password, (await cluster.load(session)).settings)
-    if expiry is not None and expiry <= datetime.now(UTC):
+        here = await cluster.load(session)
+    expiry = logins.expiry(found.user, found.password, here.settings)
+    if not renewing and expiry is not None and expiry <= datetime.now(UTC):
         sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}; set a new one as you sign in."
         raise Unauthorized("password_expired", sentence)
+    if not enrolling:
+        insist_on_second_factor(found.user, here)
+
+
+def insist_on_second_factor(user: User, here: Cluster) -> None:
+    """That there is one, where the policy wants it."""
+    if logins.lacks_second_factor(user, here.rules):
+        sentence = (
+            f"{user.email} needs a second factor here: switch it on as you sign in. Programs use a service token."
+        )
+        raise Unauthorized(FACTOR_MISSING, sentence)
 
 
 async def password_of(console: Console, username: str, password: str, source: str) -> Password | None:
@@ -258,13 +305,16 @@ async def _note_data_hash(store: Store, verified: User, password: str, password_
 
 async def _by_token(store: Store, token: str) -> Login:
     async with store.read() as session:
-        secret = (await cluster.load(session)).jwt_secret
+        here = await cluster.load(session)
+        secret = here.jwt_secret
         claims = tokens.read(secret, token)
         user = await users.by_email(session, claims.username)
         principal = await _who(session, user) if user is not None else None
     marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
     if principal is None or claims.password_mark not in marks:
         raise Unauthorized("token_expired", "The login has ended; log in again.")
+    if user is not None:
+        insist_on_second_factor(user, here)
     return Login(principal, claims)
 
 
@@ -282,6 +332,7 @@ async def _who(session: AsyncSession, user: User) -> Principal:
 async def _by_session(store: Store, cookie: str) -> Login:
     async with store.read() as session:
         found = await sessions.find(session, cookie)
+        insist_on_second_factor(found.user, await cluster.load(session))
         principal = await _who(session, found.user)
     if found.is_due:
         async with store.begin() as session:

@@ -11,9 +11,9 @@ from shardboard.api.gate import look_again
 from shardboard.api.parameters import Uid
 from shardboard.api.replies import errors
 from shardboard.console import Console
-from shardboard.errors import Forbidden
+from shardboard.errors import Forbidden, NotAcceptable, Unauthorized
 from shardboard.services import second_factor as codes
-from shardboard.services import user_accounts
+from shardboard.services import sessions, user_accounts
 from shardboard.services.users import Principal, one
 from shardboard.state import cluster
 from shardboard.state.users import User, by_email
@@ -28,13 +28,21 @@ class Secret(BaseModel):
     uri: Annotated[str, Field(repr=False, description="otpauth://… for a QR code.")]
 
 
-class OwnPassword(BaseModel):
+class Proof(BaseModel):
+    """A browser that was left open is not enough, nor is the password that was found beside it."""
+
     model_config = ConfigDict(strict=True)
 
     password: Annotated[str, Field(max_length=256, repr=False, description="One's own.")]
+    present_code: Annotated[
+        str | None,
+        Field(
+            max_length=64, repr=False, description="Of the second factor that there is: the app's, or a recovery code."
+        ),
+    ] = None
 
 
-class Confirmed(OwnPassword):
+class Confirmed(Proof):
     secret: Annotated[str, Field(max_length=128, repr=False)]
     code: Annotated[str, Field(max_length=64, repr=False, description="What the app shows for the secret.")]
 
@@ -54,19 +62,26 @@ async def propose(login: CurrentLogin, session: Reader) -> Secret:
 
 @router.put("/second_factor", responses=errors(406))
 async def switch_on(login: CurrentLogin, console: TheConsole, request: Request, body: Confirmed) -> RecoveryCodes:
-    """Log in with the app's code as well from now on. HTTP Basic is refused then: programs use service tokens."""
-    user = await _proven(console, login.principal, body.password, credentials.origin(request))
+    """Log in with the app's code as well from now on, or with that of another app. Ends one's tokens, and the sessions but the one
+    that asks. HTTP Basic is refused then: programs use service tokens."""
+    user = await _proven(console, login.principal, body, credentials.origin(request))
     async with console.store.begin() as session:
+        await user_accounts.use_second_factor(session, user.uid, body.present_code)
         made = await user_accounts.switch_second_factor_on(session, user.uid, body.secret, body.code, login.principal)
+        await sessions.keep(session, login.session_uid, await one(session, user.uid))
     look_again(console.store)
     return RecoveryCodes(recovery_codes=made)
 
 
 @router.delete("/second_factor", responses=errors(406))
-async def switch_off(login: CurrentLogin, console: TheConsole, request: Request, body: OwnPassword) -> dict[str, str]:
+async def switch_off(login: CurrentLogin, console: TheConsole, request: Request, body: Proof) -> dict[str, str]:
     """Log in with one's password alone again."""
-    user = await _proven(console, login.principal, body.password, credentials.origin(request))
+    user = await _proven(console, login.principal, body, credentials.origin(request))
     async with console.store.begin() as session:
+        await user_accounts.use_second_factor(session, user.uid, body.present_code)
+        if (await cluster.load(session)).rules.second_factor_required:
+            sentence = "Everybody needs a second factor here. For another phone, switch it on again with that one."
+            raise NotAcceptable("second_factor_wanted", sentence)
         await user_accounts.switch_second_factor_off(session, user.uid, login.principal)
     return {}
 
@@ -78,15 +93,23 @@ async def switch_off_of(manager: UserManager, console: TheConsole, uid: Uid) -> 
         if (await one(session, uid)).email == manager.username:
             raise Forbidden("unauthorized_action", "One's own second factor is switched off with the password.")
         await user_accounts.switch_second_factor_off(session, uid, manager)
+    look_again(console.store)
     return {}
 
 
-async def _proven(console: Console, by: Principal, password: str, source: str) -> User:
-    """Who asks, by the password once more: a browser left open is not enough. Wrong ones count as failed logins do."""
+async def _proven(console: Console, by: Principal, proof: Proof, source: str) -> User:
+    """Who asks, by the password once more, and by the second factor where there is one. Wrong ones count as failed logins do."""
     async with console.store.read() as session:
         user = _oneself(await by_email(session, by.username), by)
-    if await credentials.password_of(console, user.email, password, source) is None:
+    if await credentials.password_of(console, user.email, proof.password, source) is None:
         raise Forbidden("invalid_credentials", credentials.REFUSAL)
+    if user.totp_secret is not None:
+        try:
+            await credentials.insist_on_code(console.store, user, source, proof.present_code)
+        except Unauthorized as refusal:  # who asks is logged in all the same
+            said = "Send a code of the second factor that there is, or a recovery code, as `present_code`."
+            said = said if proof.present_code is None else refusal.description
+            raise NotAcceptable(refusal.code, said, field="present_code") from None
     return user
 
 

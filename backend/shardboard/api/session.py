@@ -12,23 +12,36 @@ from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.api.gate import Verified, look_again
 from shardboard.api.reach import AnyViewer
+from shardboard.api.second_factor import Secret
 from shardboard.console import Console
-from shardboard.errors import Unauthorized
+from shardboard.errors import Conflict, NotAcceptable, Unauthorized
 from shardboard.schemas.times import iso
-from shardboard.services import logins, sessions, user_accounts
+from shardboard.services import logins, second_factor, sessions, user_accounts
 from shardboard.services.users import principal_of
-from shardboard.state import audit, cluster, users
+from shardboard.state import cluster, users
+from shardboard.state.cluster import Cluster
 from shardboard.state.users import User
 
 router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
 
 
-class LoginForm(BaseModel):
+class Named(BaseModel):
     username: Annotated[str, Field(min_length=1, max_length=254)]
     password: Annotated[str, Field(min_length=1, max_length=256, repr=False)]
+
+
+class LoginForm(Named):
     code: Annotated[
         str | None,
         Field(max_length=64, repr=False, description="Of the second factor: what the app shows, or a recovery code."),
+    ] = None
+    secret: Annotated[
+        str | None,
+        Field(
+            max_length=128,
+            repr=False,
+            description="Of /v1/session/second_factor, with its `code`: switches the second factor on where the policy wants one.",
+        ),
     ] = None
     new_password: Annotated[
         str | None,
@@ -50,39 +63,95 @@ class SessionInfo(BaseModel):
     """regular; sso: by single sign-on, ldap: by a directory, both without a password here."""
     second_factor: bool
     """Whether an app's code is asked for besides the password."""
+    second_factor_required: bool
+    """Whether the policy wants one of everybody with a password here."""
     password_expires_at: str | None
     """ISO 8601; null where passwords do not expire."""
+    recovery_codes: Annotated[list[str] | None, Field(repr=False)] = None
+    """Of a second factor that was switched on just now; shown this once."""
 
 
 @router.post("")
 async def log_in(form: LoginForm, request: Request, response: Response, console: TheConsole) -> SessionInfo:
     """Log in; the session lasts 12 hours. 401 `second_factor_required` asks for `code` as well, 401 `password_expired` for
-    `new_password`."""
+    `new_password`, and 401 `second_factor_missing` for a `secret` and its `code`. What one call asks for is done as a whole or not
+    at all."""
     source, wanted = credentials.origin(request), form.new_password
-    if wanted is not None:  # before a code is used up
-        await credentials.insist_on_password(console.store, wanted, form.username, form.password)
-    found = await credentials.log_in(
-        console, form.username, form.password, source, code=form.code, renewing=wanted is not None, audit=True
-    )
     if wanted is not None:
-        found = await _renewed(console, found, wanted)
+        await credentials.insist_on_password(console.store, wanted, form.username, form.password)
+    found = await credentials.verified(
+        console,
+        form.username,
+        form.password,
+        source,
+        code=form.code,
+        renewing=wanted is not None,
+        enrolling=form.secret is not None,
+    )
+    if form.secret is not None:
+        await _check_new_factor(console, found.user, form.secret, form.code or "")
+    password = None
+    if wanted is not None:
+        before = found.user.password_hashes
+        password = await credentials.new_password(console.store, wanted, found.user.email, before=before)
     async with console.store.begin() as session:
-        audit.aside(session)  # the login has its line
+        await cluster.load_for_update(session)  # changes of users lock it first
+        found, codes = await _entered(session, found, source, form, password)
         browser = request.headers.get("user-agent", "")
         token = await sessions.begin(session, found.user, found.password, source, browser)
         shown = await _shape(session, found.user)
+    if password is not None or codes is not None:
+        look_again(console.store)
     credentials.set_cookie(request, response, token, sessions.SECONDS)
-    return shown
+    return shown.model_copy(update={"recovery_codes": codes})
 
 
-async def _renewed(console: Console, found: Verified, wanted: str) -> Verified:
-    """With that password in place of all that there were."""
-    user, by = found.user, Principal(found.user.email, found.user.role)
-    password = await credentials.new_password(console.store, wanted, user.email, before=user.password_hashes)
-    async with console.store.begin() as session:
+async def _check_new_factor(console: Console, user: User, secret: str, code: str) -> None:
+    """Before a new password is looked at: whether that is another one of the user's is told to nobody who only tries."""
+    if user.totp_secret is not None:
+        raise Conflict(
+            "second_factor_is_on", f"{user.email} has a second factor; sign in with its code.", field="secret"
+        )
+    async with console.store.read() as session:
+        await _insist_on_want(session, user)
+    second_factor.check_new(secret, code)
+
+
+async def _insist_on_want(session: AsyncSession, user: User) -> Cluster:
+    here = await cluster.load(session)
+    if not logins.lacks_second_factor(user, here.rules):
+        sentence = "Nothing here wants a second factor of this user as one signs in; switch it on in the user menu."
+        raise NotAcceptable("config_error", sentence, field="secret")
+    return here
+
+
+async def _entered(
+    session: AsyncSession, found: Verified, source: str, form: LoginForm, password: user_accounts.NewPassword | None
+) -> tuple[Verified, list[str] | None]:
+    """Logged in, with what is changed in the course of that; recovery codes of a new second factor."""
+    user, by, codes = found.user, Principal(found.user.email, found.user.role), None
+    found = await credentials.note_login(session, found, source, code=form.code if form.secret is None else None)
+    if password is not None:
         changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
-    look_again(console.store)
-    return Verified(changed, changed.passwords[0])
+        found = Verified(changed, changed.passwords[0])
+    if form.secret is not None:
+        codes = await user_accounts.switch_second_factor_on(session, user.uid, form.secret, form.code or "", by)
+        found = Verified(found.user, found.user.password_of(found.password.hash))
+    return found, codes
+
+
+@router.post("/second_factor")
+async def propose(form: Named, request: Request, console: TheConsole) -> Secret:
+    """A new secret for the app of a user who is refused for want of a second factor, by the password. Nothing changes until it is
+    sent back with a code."""
+    source = credentials.origin(request)
+    found = await credentials.verified(
+        console, form.username, form.password, source, code=None, renewing=True, enrolling=True
+    )
+    async with console.store.read() as session:
+        here = await _insist_on_want(session, found.user)
+    secret = second_factor.new_secret()
+    return Secret(secret=secret, uri=second_factor.uri(secret, found.user.email, here.name))
 
 
 @router.get("")
@@ -118,5 +187,6 @@ async def _shape(session: AsyncSession, user: User) -> SessionInfo:
         version=__version__,
         auth_method=user.auth_method,
         second_factor=user.totp_secret is not None,
+        second_factor_required=here.rules.second_factor_required,
         password_expires_at=iso(expiry) if expiry else None,
     )

@@ -84,6 +84,8 @@ class Policy:
     resharding_pace: Literal["gentle", "fast"] = ruled("gentle", OneOf(("gentle", "fast")))
     """Ours. Whether slots move at the pace that clients bear, or as fast as they can."""
     resp3_default: bool = ruled(True, Flag())
+    second_factor_required: bool = ruled(False, Flag())
+    """Ours. Of users with a password here: those without a second factor switch one on as they sign in, or get no further."""
     shards_overbooking: bool = ruled(True, Flag())
     show_internals: bool = ruled(False, Flag())
     show_metrics_during_state_machine: bool = ruled(True, Flag())

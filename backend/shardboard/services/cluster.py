@@ -14,6 +14,7 @@ from shardboard.services.users import Principal
 from shardboard.state import cluster as state
 from shardboard.state import events
 from shardboard.state.cluster import Cluster
+from shardboard.state.users import REGULAR, by_email
 
 
 async def update(
@@ -35,6 +36,8 @@ async def update(
 async def update_policy(session: AsyncSession, changes: Mapping[str, Any], principal: Principal) -> Cluster:
     """Change the policy of the cluster."""
     cluster = await state.load_for_update(session)
+    if changes.get("second_factor_required") and not cluster.rules.second_factor_required:
+        await _insist_on_own_second_factor(session, principal)
     if changes:
         cluster.policy = {**cluster.policy, **changes}
         events.record(
@@ -44,6 +47,16 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
             originator=principal.username,
         )
     return cluster
+
+
+async def _insist_on_own_second_factor(session: AsyncSession, principal: Principal) -> None:
+    """Who wants one of everybody has one, or his own session would end with the reply."""
+    user = await by_email(session, principal.username)
+    if user is not None and user.auth_method == REGULAR and user.totp_secret is None:
+        sentence = (
+            "Switch your own second factor on first, in the user menu: without it you would be signed out by this."
+        )
+        raise NotAcceptable("second_factor_missing", sentence, field="second_factor_required")
 
 
 async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster:

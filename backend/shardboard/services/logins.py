@@ -127,6 +127,11 @@ def last_expiry(user: User, rules: ClusterSettings) -> datetime | None:
     return max((one for one in each if one is not None), default=None)
 
 
+def lacks_second_factor(user: User, rules: Policy) -> bool:
+    """Whether the cluster's policy wants one of the user that there is not."""
+    return rules.second_factor_required and user.auth_method == REGULAR and user.totp_secret is None
+
+
 async def locked(session: AsyncSession) -> Collection[int]:
     """Uids of the users for whom somebody has to wait."""
     return await login_failures.waiting(session, datetime.now(UTC))

@@ -55,8 +55,8 @@ def use(user: User, code: str) -> bool:
     return True
 
 
-def adopt(user: User, secret: str, code: str) -> list[str]:
-    """From now on the user logs in with a code as well; this one proves that the app has the secret. New recovery codes."""
+def check_new(secret: str, code: str) -> int:
+    """That the app has the secret, as this code proves; the step that it is of."""
     try:
         is_secret = _SHORTEST_BYTES <= len(base64.b32decode(secret, casefold=True)) <= _LONGEST_BYTES
     except (binascii.Error, ValueError):
@@ -67,6 +67,12 @@ def adopt(user: User, secret: str, code: str) -> list[str]:
     if step is None:
         sentence = "This is not the code that the app shows now. Is the phone's clock right? Type the next code."
         raise NotAcceptable("wrong_code", sentence, field="code")
+    return step
+
+
+def adopt(user: User, secret: str, code: str) -> list[str]:
+    """From now on the user logs in with a code as well; this one proves that the app has the secret. New recovery codes."""
+    step = check_new(secret, code)
     codes = [_readable(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
     user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [passwords.digest(each) for each in codes]
     return codes

@@ -178,11 +178,19 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
         )
 
 
+async def use_second_factor(session: AsyncSession, uid: int, code: str | None) -> None:
+    """Accept the code, this once, where there is a second factor."""
+    user = await _for_update(session, uid)
+    if user.totp_secret is not None and not second_factor.use(user, code or ""):
+        raise Conflict("busy", f"The second factor of {user.email} was used or changed at the same moment; try again.")
+
+
 async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
-    """The user logs in with an app's code as well; the recovery codes."""
+    """The user logs in with an app's code as well; the recovery codes. Tokens and sessions end: they were begun without it."""
     user = await _for_update(session, uid)
     insist_on_regular(user)
     codes = second_factor.adopt(user, secret, code)
+    user.keep([each.anew() for each in user.passwords])
     events.record(
         session,
         "user_updated",

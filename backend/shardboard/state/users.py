@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +29,10 @@ class Password:
     users had several."""
     issued: int = 0
     """When it was set, in epoch seconds; 0 for what was set before that was kept."""
+
+    def anew(self) -> "Password":
+        """The same password, to which no token or session is bound yet."""
+        return replace(self, id=secrets.token_hex(8))
 
 
 class User(Base):
@@ -76,6 +80,10 @@ class User(Base):
     @property
     def password_hashes(self) -> list[str]:
         return [each.hash for each in self.passwords]
+
+    def password_of(self, password_hash: str) -> Password:
+        """The one of that hash, which the user has."""
+        return next(each for each in self.passwords if each.hash == password_hash)
 
     def keep(self, passwords: Sequence[Password]) -> None:
         """Have these passwords and no others; at least one."""

@@ -87,7 +87,9 @@ async def test_from_switching_on_to_switching_off(
     reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": "wrong horse"})
     assert (reply.status_code, reply.json()["error_code"]) == (403, "invalid_credentials")
     reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": ANN["password"]})
-    assert reply.json() == {}
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "second_factor_required")
+    body = {"password": ANN["password"], "present_code": codes[0]}
+    assert (await browser.request("DELETE", "/v1/users/second_factor", json=body)).json() == {}
     assert await log_in(browser) == (200, "")
     log = [each["description"] for each in (await client.get("/v1/logs")).json()]
     assert [each for each in log if "second factor was" in each] == [
@@ -243,6 +245,30 @@ async def test_what_the_app_is_told(client: httpx.AsyncClient) -> None:
     assert f"secret={told['secret']}" in told["uri"]
 
 
+async def test_another_phone_takes_its_place_with_a_code_of_the_one_before(
+    browser: httpx.AsyncClient, clock: SimpleNamespace
+) -> None:
+    """Who has found the password and a browser that was left open has not yet the second factor."""
+    secret, codes = await switch_on(browser, clock)
+    clock.now += 30
+    other = (await browser.post("/v1/users/second_factor")).json()["secret"]
+    body = {"password": ANN["password"], "secret": other, "code": code_of(other, clock.now)}
+
+    async def replaced(**more: str) -> tuple[int, str, str]:
+        reply = await browser.put("/v1/users/second_factor", json={**body, **more})
+        told = reply.json()
+        return reply.status_code, told.get("error_code", ""), told.get("field", "")
+
+    assert await replaced() == (406, "second_factor_required", "present_code")
+    assert await replaced(present_code="000000") == (406, "wrong_code", "present_code")
+    assert await replaced(present_code=codes[0], code="000000") == (406, "wrong_code", "code")
+    assert await replaced(present_code=codes[0]) == (200, "", ""), "it was not used up"
+    clock.now += 30
+    assert await log_in(browser, code=code_of(secret, clock.now)) == (401, "wrong_code")
+    assert await log_in(browser, code=codes[1]) == (401, "wrong_code")
+    assert await log_in(browser, code=code_of(other, clock.now)) == (200, "")
+
+
 async def expire(console: Console, ann: int, *, days: int) -> None:
     """Passwords are good for 30 days, and that of ann was set so many days ago."""
     async with console.store.begin() as session:
@@ -300,3 +326,16 @@ async def test_an_expired_password_is_replaced_with_a_second_factor(
     assert await log_in(browser, code=code, new_password="short") == (406, "password_not_complex")
     assert await log_in(browser, code=code, new_password="another horse") == (200, ""), "the code was not used up"
     assert await log_in(browser, code=code, password="another horse") == (401, "wrong_code")
+
+
+async def test_a_new_password_that_is_refused_uses_no_code_up(
+    client: httpx.AsyncClient, console: Console, browser: httpx.AsyncClient, clock: SimpleNamespace, ann: int
+) -> None:
+    """That it is another one of several shows late."""
+    secret, _ = await switch_on(browser, clock)
+    body = {"username": ANN["email"], "new_password": "another horse"}
+    assert (await client.post("/v1/users/password", json=body)).status_code == 200
+    clock.now += 30
+    code = code_of(secret, clock.now)
+    assert await log_in(browser, code=code, new_password="another horse") == (406, "new_password_same_as_current")
+    assert await log_in(browser, code=code, new_password="a third horse") == (200, "")

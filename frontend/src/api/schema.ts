@@ -3154,7 +3154,8 @@ export interface paths {
         /**
          * Log In
          * @description Log in; the session lasts 12 hours. 401 `second_factor_required` asks for `code` as well, 401 `password_expired` for
-         *     `new_password`.
+         *     `new_password`, and 401 `second_factor_missing` for a `secret` and its `code`. What one call asks for is done as a whole or not
+         *     at all.
          */
         post: operations["log_in_v1_session_post"];
         /**
@@ -3162,6 +3163,27 @@ export interface paths {
          * @description Log out: the session is void from now on, wherever its cookie was copied to.
          */
         delete: operations["log_out_v1_session_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/second_factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose
+         * @description A new secret for the app of a user who is refused for want of a second factor, by the password. Nothing changes until it is
+         *     sent back with a code.
+         */
+        post: operations["propose_v1_session_second_factor_post"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3689,7 +3711,8 @@ export interface paths {
         get?: never;
         /**
          * Switch On
-         * @description Log in with the app's code as well from now on. HTTP Basic is refused then: programs use service tokens.
+         * @description Log in with the app's code as well from now on, or with that of another app. Ends one's tokens, and the sessions but the one
+         *     that asks. HTTP Basic is refused then: programs use service tokens.
          */
         put: operations["switch_on_v1_users_second_factor_put"];
         /**
@@ -5281,6 +5304,11 @@ export interface components {
              * @description One's own.
              */
             password: string;
+            /**
+             * Present Code
+             * @description Of the second factor that there is: the app's, or a recovery code.
+             */
+            present_code?: string | null;
             /** Secret */
             secret: string;
         };
@@ -6391,6 +6419,11 @@ export interface components {
             new_password?: string | null;
             /** Password */
             password: string;
+            /**
+             * Secret
+             * @description Of /v1/session/second_factor, with its `code`: switches the second factor on where the policy wants one.
+             */
+            secret?: string | null;
             /** Username */
             username: string;
         };
@@ -6643,6 +6676,13 @@ export interface components {
              * @description The node of the newcomer.
              */
             to_node_uid?: number;
+        };
+        /** Named */
+        Named: {
+            /** Password */
+            password: string;
+            /** Username */
+            username: string;
         };
         /**
          * NewAcl
@@ -7557,14 +7597,6 @@ export interface components {
              */
             shard: string;
         };
-        /** OwnPassword */
-        OwnPassword: {
-            /**
-             * Password
-             * @description One's own.
-             */
-            password: string;
-        };
         /**
          * Part
          * @description The seconds of one repetition of one phase. Columns have one value per second; null = nothing known.
@@ -7735,6 +7767,22 @@ export interface components {
              * @description null when a number of requests decides how long it takes.
              */
             seconds: number | null;
+        };
+        /**
+         * Proof
+         * @description A browser that was left open is not enough, nor is the password that was found beside it.
+         */
+        Proof: {
+            /**
+             * Password
+             * @description One's own.
+             */
+            password: string;
+            /**
+             * Present Code
+             * @description Of the second factor that there is: the app's, or a recovery code.
+             */
+            present_code?: string | null;
         };
         /**
          * Proxy
@@ -8320,10 +8368,14 @@ export interface components {
             cluster_name: string;
             /** Password Expires At */
             password_expires_at: string | null;
+            /** Recovery Codes */
+            recovery_codes?: string[] | null;
             /** Role */
             role: string;
             /** Second Factor */
             second_factor: boolean;
+            /** Second Factor Required */
+            second_factor_required: boolean;
             /** Uid */
             uid: number;
             /** Username */
@@ -27004,6 +27056,120 @@ export interface operations {
             };
         };
     };
+    propose_v1_session_second_factor_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Named"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            /** @description Broken JSON or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No or wrong credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Understood, but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Busy, or it exists already */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The header x-api-version names an unknown version */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     get_offer_v1_session_sso_get: {
         parameters: {
             query?: never;
@@ -29880,7 +30046,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OwnPassword"];
+                "application/json": components["schemas"]["Proof"];
             };
         };
         responses: {

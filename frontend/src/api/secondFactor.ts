@@ -1,7 +1,7 @@
 /** The second factor: an app's code besides the password. */
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
-import type { FactorSecret, RecoveryCodes } from './types';
+import type { ConfirmedFactor, FactorProof, FactorSecret, RecoveryCodes } from './types';
 
 const PATH = '/v1/users/second_factor';
 
@@ -13,10 +13,14 @@ export const newSecretQuery = queryOptions({
   gcTime: 0,
 });
 
-export const switchOn = (password: string, secret: string, code: string) =>
-  request<RecoveryCodes>('PUT', PATH, { password, secret, code });
+export const switchOn = (confirmed: ConfirmedFactor) =>
+  request<RecoveryCodes>('PUT', PATH, confirmed);
 
-export const switchOff = (password: string) => request<unknown>('DELETE', PATH, { password });
+/** For the app of somebody who may not sign in without one. */
+export const newSecretAtSignIn = (username: string, password: string) =>
+  request<FactorSecret>('POST', '/v1/session/second_factor', { username, password });
+
+export const switchOff = (proof: FactorProof) => request<unknown>('DELETE', PATH, proof);
 
 /** Of a user who has lost the phone. */
 export const switchOffOf = (user: number) =>

@@ -7,6 +7,7 @@ import {
   IconKey,
   IconLogout,
   IconShieldLock,
+  IconShieldOff,
   IconUser,
 } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -83,10 +84,18 @@ export function UserMenu() {
               </Menu.Item>
               <Menu.Item
                 leftSection={<IconShieldLock size={15} />}
-                onClick={() => setDialog(session?.second_factor ? 'factorOff' : 'factorOn')}
+                onClick={() => setDialog('factorOn')}
               >
-                {session?.second_factor ? 'Second factor off…' : 'Second factor…'}
+                {session.second_factor ? 'Second factor of another phone…' : 'Second factor…'}
               </Menu.Item>
+              {session.second_factor && !session.second_factor_required && (
+                <Menu.Item
+                  leftSection={<IconShieldOff size={15} />}
+                  onClick={() => setDialog('factorOff')}
+                >
+                  Second factor off…
+                </Menu.Item>
+              )}
             </>
           )}
           <Menu.Item leftSection={<IconDevices size={15} />} onClick={() => setDialog('sessions')}>
@@ -108,7 +117,9 @@ export function UserMenu() {
         </Ask>
       )}
       {dialog === 'password' && session && <OwnPassword session={session} onClose={close} />}
-      {dialog === 'factorOn' && <SwitchOn onDone={setCodes} onClose={close} />}
+      {dialog === 'factorOn' && (
+        <SwitchOn replaces={!!session?.second_factor} onDone={setCodes} onClose={close} />
+      )}
       {dialog === 'factorOff' && <SwitchOff onClose={close} />}
       {dialog === 'sessions' && session && (
         <Sessions user={{ uid: session.uid, email: session.username }} own onClose={close} />

@@ -37,8 +37,10 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const refused = (error_code: string) => async () =>
-  Response.json({ error_code, description: `Refused: ${error_code}.` }, { status: 401 });
+const refused =
+  (error_code: string, status = 401) =>
+  async () =>
+    Response.json({ error_code, description: `Refused: ${error_code}.` }, { status });
 const field = (label: string) => screen.getByLabelText<HTMLInputElement>(label);
 const type = (label: string, value: string) =>
   fireEvent.change(field(label), { target: { value } });
@@ -63,6 +65,66 @@ it('asks for a code where there is a second factor, and again when it was wrong'
   await waitFor(() => expect(onDone).toHaveBeenCalledOnce());
   const form = { username: 'ann', password: 'correct horse' };
   expect(sent()).toEqual([form, { ...form, code: '000000' }, { ...form, code: '123456' }]);
+});
+
+it('has an app set up where everybody needs one, and gives the recovery codes once', async () => {
+  answered.mockImplementationOnce(refused('second_factor_missing'));
+  answered.mockImplementationOnce(async () =>
+    Response.json({ secret: 'ABCD', uri: 'otpauth://totp/x' }),
+  );
+  signIn();
+  await screen.findByLabelText('Code that the app shows');
+  expect(screen.getByText('ABCD')).toBeTruthy();
+  expect(screen.queryByRole('alert')).toBeNull();
+  type('Code that the app shows', '000000');
+  answered.mockImplementationOnce(refused('wrong_code', 406));
+  signIn();
+  expect(await screen.findByText('Refused: wrong_code.')).toBeTruthy();
+  expect(screen.getByText('ABCD')).toBeTruthy();
+  type('Code that the app shows', '123456');
+  answered.mockImplementationOnce(async () => Response.json({ recovery_codes: ['aa-bb'] }));
+  signIn();
+  expect(await screen.findByText('aa-bb')).toBeTruthy();
+  expect(onDone).not.toHaveBeenCalled();
+  fireEvent.click(button('I have kept them'));
+  expect(onDone).toHaveBeenCalledOnce();
+  const form = { username: 'ann', password: 'correct horse' };
+  expect(sent()).toEqual([
+    form,
+    form,
+    { ...form, code: '000000', secret: 'ABCD' },
+    { ...form, code: '123456', secret: 'ABCD' },
+  ]);
+});
+
+it.each([
+  ['second_factor_is_on', 409],
+  ['wrong_code', 401],
+])('goes on with the app that was set up meanwhile (%s)', async (code, status) => {
+  answered.mockImplementationOnce(refused('second_factor_missing'));
+  answered.mockImplementationOnce(async () =>
+    Response.json({ secret: 'ABCD', uri: 'otpauth://totp/x' }),
+  );
+  signIn();
+  await screen.findByText('ABCD');
+  type('Code that the app shows', '123456');
+  answered.mockImplementationOnce(refused(code, status));
+  signIn();
+  await screen.findByText(`Refused: ${code}.`);
+  await waitFor(() => expect(screen.queryByText('ABCD')).toBeNull());
+  type('Code', '654321');
+  answered.mockImplementationOnce(async () => Response.json({}));
+  signIn();
+  await waitFor(() => expect(onDone).toHaveBeenCalledOnce());
+  expect(sent().at(-1)).toEqual({ username: 'ann', password: 'correct horse', code: '654321' });
+});
+
+it('says why an app cannot be set up', async () => {
+  answered.mockImplementationOnce(refused('second_factor_missing'));
+  answered.mockImplementationOnce(refused('invalid_credentials'));
+  signIn();
+  expect(await screen.findByText('Refused: invalid_credentials.')).toBeTruthy();
+  expect(screen.queryByText(/Everybody needs/)).toBeNull();
 });
 
 it('asks for a new password in place of one that has expired', async () => {

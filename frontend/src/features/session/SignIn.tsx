@@ -3,8 +3,11 @@ import { Alert, Button, Divider, PasswordInput, Stack, TextInput } from '@mantin
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ApiError } from '@/api/http';
+import { newSecretAtSignIn } from '@/api/secondFactor';
 import { sessionQuery, signIn } from '@/api/session';
 import { offerQuery, startPath } from '@/api/sso';
+import type { FactorSecret } from '@/api/types';
+import { AppSecret, CodeField, CodesToKeep } from '@/ui/AppCode';
 import { Refused } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
 import { refusedSentence } from './refusals';
@@ -23,6 +26,9 @@ export function SignIn({ next, refused, onDone }: Props) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
   const [code, setCode] = useState<string>();
+  /** For the app of somebody who has none and needs one. */
+  const [secret, setSecret] = useState<FactorSecret>();
+  const [codes, setCodes] = useState<readonly string[]>();
   const [renewal, setRenewal] = useState<string>();
   const [again, setAgain] = useState('');
   useEffect(() => {
@@ -35,16 +41,29 @@ export function SignIn({ next, refused, onDone }: Props) {
         username,
         password,
         ...(code !== undefined && { code }),
+        ...(secret !== undefined && { secret: secret.secret }),
         ...(renewal !== undefined && { new_password: renewal }),
       };
-      client.setQueryData(sessionQuery.queryKey, await signIn(form));
+      const { recovery_codes, ...session } = await signIn(form);
+      client.setQueryData(sessionQuery.queryKey, { ...session, recovery_codes: null });
+      if (recovery_codes) return setCodes(recovery_codes);
       await onDone();
     } catch (failure) {
-      const reason = failure instanceof ApiError ? failure.code : '';
+      if (!(failure instanceof ApiError)) throw failure;
+      const reason = failure.code;
       // What the console wants besides is asked for, and nothing has been refused.
       if (reason === 'second_factor_required') return setCode('');
       if (reason === 'password_expired') return setRenewal('');
+      if (reason === 'second_factor_missing') {
+        setSecret(await newSecretAtSignIn(username, password));
+        return setCode('');
+      }
       if (reason === 'wrong_code') setCode('');
+      // It has one by now, of this sign-in whose answer was lost, or of another one.
+      if (reason === 'second_factor_is_on' || (reason === 'wrong_code' && failure.status === 401)) {
+        setSecret(undefined);
+        setCode('');
+      }
       if (reason === 'invalid_credentials') startAgain();
       throw failure;
     }
@@ -52,6 +71,7 @@ export function SignIn({ next, refused, onDone }: Props) {
   const startAgain = () => {
     setPassword('');
     setCode(undefined);
+    setSecret(undefined);
     setRenewal(undefined);
     setAgain('');
   };
@@ -62,6 +82,7 @@ export function SignIn({ next, refused, onDone }: Props) {
   const asks = code !== undefined || renewal !== undefined;
   const ready = renewal === undefined || (renewal !== '' && renewal === again);
 
+  if (codes) return <Codes codes={codes} onDone={onDone} />;
   return (
     <main className={classes.page}>
       <form className={classes.form} onSubmit={submit}>
@@ -91,18 +112,22 @@ export function SignIn({ next, refused, onDone }: Props) {
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
           />
+          {secret !== undefined && (
+            <>
+              <span>
+                Everybody needs a second factor here: a code of an authenticator app besides the
+                password. Have the app read this picture:
+              </span>
+              <AppSecret given={secret} />
+            </>
+          )}
           {code !== undefined && (
-            <TextInput
-              label="Code"
-              description="Of your authenticator app, or a recovery code"
-              name="code"
-              autoComplete="one-time-code"
-              required
-              withAsterisk={false}
+            <CodeField
+              label={secret ? 'Code that the app shows' : 'Code'}
+              {...(!secret && { description: 'Of your authenticator app, or a recovery code' })}
               autoFocus
-              maxLength={64}
               value={code}
-              onChange={(event) => setCode(event.currentTarget.value)}
+              onChange={setCode}
             />
           )}
           {renewal !== undefined && (
@@ -159,6 +184,24 @@ export function SignIn({ next, refused, onDone }: Props) {
           </p>
         )}
       </form>
+    </main>
+  );
+}
+
+/** Once, after a second factor was switched on. */
+function Codes({ codes, onDone }: { codes: readonly string[]; onDone: () => Promise<void> }) {
+  return (
+    <main className={classes.page}>
+      <Stack gap="sm" className={classes.form ?? ''}>
+        {/* Not the button: another Enter would close what is shown once only. */}
+        <h1 className={classes.title} tabIndex={-1} ref={(heading) => heading?.focus()}>
+          Second factor is on
+        </h1>
+        <CodesToKeep codes={codes} />
+        <Button size="sm" onClick={() => void onDone()}>
+          I have kept them
+        </Button>
+      </Stack>
     </main>
   );
 }

@@ -15,7 +15,7 @@ import {
   settingsQuery,
   type Value,
 } from '@/api/policy';
-import { ROLE_FORBIDS } from '@/api/session';
+import { ROLE_FORBIDS, sessionQuery } from '@/api/session';
 import {
   changed,
   conflicting,
@@ -84,7 +84,10 @@ function Form({ now, rules, may }: FormProps) {
       }),
     );
   const reread = () =>
-    [policyQuery, settingsQuery].map(({ queryKey }) => client.invalidateQueries({ queryKey }));
+    // Also what the policy says of those who are signed in.
+    [policyQuery, settingsQuery, sessionQuery].map(({ queryKey }) =>
+      client.invalidateQueries({ queryKey }),
+    );
   /** They are stored; what was typed meanwhile is not. */
   const settle = (fields: readonly string[]) =>
     setEdit((before) =>

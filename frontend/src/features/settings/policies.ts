@@ -199,6 +199,11 @@ export const SECTIONS: readonly Section[] = [
         zero: 'for ever',
       },
       {
+        name: 'second_factor_required',
+        label: 'Everybody needs a second factor',
+        help: 'Of users with a password here. Who has none sets an app up with the next sign-in; sessions and programs with the password alone are refused at once.',
+      },
+      {
         name: 'cm_session_timeout_minutes',
         ofCluster: true,
         label: 'An unused session ends after',

@@ -53,6 +53,29 @@ it('is switched on with the secret that was shown, and gives the recovery codes 
   ]);
 });
 
+it('of another phone wants a code of the one before', async () => {
+  answered.mockImplementation(async (_: string, { method }: RequestInit) =>
+    Response.json(
+      method === 'POST' ? { secret: 'ABCD', uri: 'otpauth://totp/x' } : { recovery_codes: ['a-b'] },
+    ),
+  );
+  const onDone = vi.fn();
+  open(<SwitchOn replaces onDone={onDone} onClose={onClose} />);
+  await screen.findByText('ABCD');
+  type(/Code that the app shows/, '123456');
+  type(/Your password/, 'correct horse');
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Replace' }).disabled).toBe(true);
+  type(/Present code/, 'aa-bb');
+  click('Replace');
+  await waitFor(() => expect(onDone).toHaveBeenCalledWith(['a-b']));
+  expect(ordered()[1]?.[2]).toEqual({
+    password: 'correct horse',
+    secret: 'ABCD',
+    code: '123456',
+    present_code: 'aa-bb',
+  });
+});
+
 it('stays open with what is wrong', async () => {
   answered.mockImplementation(async (_: string, { method }: RequestInit) =>
     method === 'POST'
@@ -74,9 +97,12 @@ it('is switched off with the password, and for others without', async () => {
   answered.mockImplementation(async () => Response.json({}));
   open(<SwitchOff onClose={onClose} />);
   type(/Your password/, 'correct horse');
+  type(/Present code/, 'aa-bb');
   click('Switch off');
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
-  expect(ordered()).toEqual([['DELETE', '/v1/users/second_factor', { password: 'correct horse' }]]);
+  expect(ordered()).toEqual([
+    ['DELETE', '/v1/users/second_factor', { password: 'correct horse', present_code: 'aa-bb' }],
+  ]);
 });
 
 it('is switched off for a user who has lost the phone', async () => {

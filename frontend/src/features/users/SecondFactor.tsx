@@ -1,24 +1,13 @@
 /** An app's code besides the password: switched on with a picture for the phone, and off. */
-import {
-  Alert,
-  Button,
-  Group,
-  Loader,
-  Modal,
-  PasswordInput,
-  Stack,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Button, Group, Modal, PasswordInput, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { QRCodeSVG } from 'qrcode.react';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { newSecretQuery, switchOff, switchOffOf, switchOn } from '@/api/secondFactor';
 import { sessionQuery } from '@/api/session';
 import type { User } from '@/api/types';
+import { AppSecret, CodeField, CodesToKeep } from '@/ui/AppCode';
 import { Ask } from '@/ui/Ask';
-import { CopyBlock, CopyInline } from '@/ui/Copy';
-import classes from './users.module.css';
 import { useThenAskAgain } from './useThenAskAgain';
 
 interface Closing {
@@ -26,20 +15,32 @@ interface Closing {
 }
 
 interface SwitchOnProps extends Closing {
+  /** Whether it takes the place of another phone's. */
+  replaces?: boolean;
   onDone: (codes: readonly string[]) => void;
 }
 
 /** One's own, for every role. */
-export function SwitchOn({ onDone, onClose }: SwitchOnProps) {
+export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
   const client = useQueryClient();
   const { data, error } = useQuery(newSecretQuery);
   const [code, setCode] = useState('');
+  const [present, setPresent] = useState('');
   const [password, setPassword] = useState('');
   const confirm = async () => {
     if (!data) return;
-    const { recovery_codes } = await switchOn(password, data.secret, code);
-    onDone(recovery_codes);
-    await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
+    try {
+      const { recovery_codes } = await switchOn({
+        password,
+        secret: data.secret,
+        code,
+        ...(replaces && { present_code: present }),
+      });
+      onDone(recovery_codes);
+    } finally {
+      // Where it was refused, there may be one by now.
+      await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
+    }
   };
   if (error) {
     return (
@@ -50,30 +51,21 @@ export function SwitchOn({ onDone, onClose }: SwitchOnProps) {
   }
   return (
     <Ask
-      title="Second factor"
-      action="Switch on"
-      disabled={!data || !code.trim() || !password}
+      title={replaces ? 'Second factor of another phone' : 'Second factor'}
+      action={replaces ? 'Replace' : 'Switch on'}
+      disabled={!data || !code.trim() || !password || (replaces && !present.trim())}
       onConfirm={confirm}
       onClose={onClose}
     >
       <span>
-        Signing in then asks for a code of an authenticator app besides your password. Programs that
-        use your name and password are refused from then on: give them service tokens.
+        {replaces
+          ? 'Signing in then asks for the code of this phone. That of the phone before, and its recovery codes, lose their use.'
+          : 'Signing in then asks for a code of an authenticator app besides your password. Programs that use your name and password are refused from then on: give them service tokens.'}
       </span>
       <span>1. Have the app read this picture:</span>
-      <div className={classes.qr}>
-        {data ? (
-          <QRCodeSVG title="Picture for the app" value={data.uri} size={176} marginSize={2} />
-        ) : (
-          <Loader />
-        )}
-      </div>
-      {data && (
-        <span className={classes.what}>
-          Or type the secret: <CopyInline text={data.secret} label="Copy the secret" />
-        </span>
-      )}
+      <AppSecret given={data} />
       <CodeField label="2. Code that the app shows" value={code} onChange={setCode} />
+      {replaces && <PresentField value={present} onChange={setPresent} />}
       <OwnPasswordField value={password} onChange={setPassword} />
     </Ask>
   );
@@ -90,11 +82,7 @@ export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly st
       closeOnClickOutside={false}
     >
       <Stack gap="sm">
-        <span>
-          These are your recovery codes, shown this once only. Keep them where you find them without
-          your phone: each signs you in once in place of the app’s code.
-        </span>
-        <CopyBlock text={codes.join('\n')} label="Copy the recovery codes" />
+        <CodesToKeep codes={codes} />
         <Group justify="flex-end">
           <Button onClick={onClose} data-autofocus>
             Done
@@ -109,8 +97,9 @@ export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly st
 export function SwitchOff({ onClose }: Closing) {
   const client = useQueryClient();
   const [password, setPassword] = useState('');
+  const [present, setPresent] = useState('');
   const confirm = async () => {
-    await switchOff(password);
+    await switchOff({ password, present_code: present });
     await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   return (
@@ -118,12 +107,13 @@ export function SwitchOff({ onClose }: Closing) {
       title="Switch the second factor off?"
       action="Switch off"
       severe
-      disabled={!password}
+      disabled={!password || !present.trim()}
       onConfirm={confirm}
       onClose={onClose}
     >
       <span>Your password alone is enough to sign in then. The recovery codes lose their use.</span>
       <OwnPasswordField value={password} onChange={setPassword} autoFocus />
+      <PresentField value={present} onChange={setPresent} />
     </Ask>
   );
 }
@@ -140,36 +130,24 @@ export function SecondFactorOff({ user, onClose }: Closing & { user: User }) {
       onClose={onClose}
     >
       <span>
-        The password alone is enough to sign in then, until {user.email} sets an app up again. Be
-        sure that it is that person who asks for it.
+        The password alone is enough then, to sign in or to set another app up. Be sure that it is{' '}
+        {user.email} who asks for it.
       </span>
     </Ask>
   );
 }
 
 interface FieldProps {
-  label: string;
   value: string;
   onChange: (value: string) => void;
   autoFocus?: boolean;
 }
 
-export function CodeField({ label, value, onChange, autoFocus }: FieldProps) {
-  return (
-    <TextInput
-      label={label}
-      autoComplete="one-time-code"
-      required
-      withAsterisk={false}
-      maxLength={64}
-      {...(autoFocus && { 'data-autofocus': true, autoFocus: true })}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
-  );
+function PresentField(field: FieldProps) {
+  return <CodeField name="present_code" label="Present code, or a recovery code" {...field} />;
 }
 
-function OwnPasswordField({ value, onChange, autoFocus }: Omit<FieldProps, 'label'>) {
+function OwnPasswordField({ value, onChange, autoFocus }: FieldProps) {
   return (
     <PasswordInput
       label="Your password"

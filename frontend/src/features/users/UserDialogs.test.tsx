@@ -19,6 +19,7 @@ const SESSION: Session = {
   cluster_name: 'here',
   version: '1',
   second_factor: false,
+  second_factor_required: false,
   password_expires_at: null,
 };
 const ADMIN = {
