@@ -4,6 +4,7 @@ from fastapi import FastAPI
 from starlette.datastructures import URL, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shardboard.api.page import OF_API
 from shardboard.console import Console
 
 HEADERS = {
@@ -12,11 +13,17 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Content-Security-Policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+        "object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     ),
+    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()",
+    # Another site's page is in no process with ours, and embeds nothing of it.
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
 }
 TRANSPORT = "max-age=31536000"
 """A year: a browser that was here once asks for nothing in clear. Not for `localhost`, whose other ports belong to others."""
+METRICS = "/metrics"
 DOCS = "/docs"
 """FastAPI's own page starts by a script within it: allowed there, and nowhere else."""
 
@@ -48,7 +55,7 @@ class ReplyHeaders:
                 if scope["path"] == DOCS:
                     policy = HEADERS["Content-Security-Policy"]
                     headers["Content-Security-Policy"] = f"{policy}; script-src 'self' 'unsafe-inline'"
-                if scope["path"].startswith(("/v1/", "/v2/")):
+                if OF_API.match(scope["path"]) or scope["path"] == METRICS:
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

@@ -22,6 +22,9 @@ router = APIRouter(include_in_schema=False)
 class Assets(StaticFiles):
     """Their names hold a hash of their content: what a browser has, it never asks for again."""
 
+    async def check_config(self) -> None:
+        """A page that is not built has none of them, and that is no fault."""
+
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
