@@ -23,7 +23,6 @@ from shardboard.state.users import Password, User
 
 COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
-FACTOR_MISSING = "second_factor_missing"
 REFUSAL = "Wrong user name or password; after several of these from your address, wait a while before the next attempt."
 SAME = "The new password is the one that you have; choose another one."
 
@@ -242,7 +241,7 @@ def insist_on_second_factor(user: User, here: Cluster) -> None:
         sentence = (
             f"{user.email} needs a second factor here: switch it on as you sign in. Programs use a service token."
         )
-        raise Unauthorized(FACTOR_MISSING, sentence)
+        raise Unauthorized("second_factor_missing", sentence)
 
 
 async def password_of(console: Console, username: str, password: str, source: str) -> Password | None:

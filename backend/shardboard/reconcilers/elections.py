@@ -21,8 +21,6 @@ from shardboard.state.shards import Shard
 
 LOSS_BEFORE = timedelta(minutes=10)
 """A loss longer ago than this is not what an election answered."""
-
-
 CAUSE_BEFORE = timedelta(seconds=10)
 """A primary that was well for so long, while nobody ordered another one, was not what its replica was elected for."""
 ORDERS = HAND_OVER | {FAILOVER}

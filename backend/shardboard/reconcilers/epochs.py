@@ -15,6 +15,7 @@ from shardboard.domain.epochs import Look, Rise, Watch
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 from shardboard.engine_text import info_fields, info_number
+from shardboard.reconcilers.lasting_alarms import LastingAlarms
 from shardboard.reconcilers.load import reference, shard
 from shardboard.state import actions, bdbs, events, nodes, shards
 from shardboard.state.events import UNKNOWN_NODE, UNORDERED_EPOCH, Event, record
@@ -62,8 +63,7 @@ class EpochLoop:
         self._told: set[int] = set()
         """Uids of the events of takeovers that were told, or were there before this console looked first."""
         self._few = asyncio.Semaphore(AT_ONCE)
-        self._risen: dict[int, float] = {}
-        """By database: when the last rise was seen."""
+        self._alarms = LastingAlarms(store, UNORDERED_EPOCH, lambda span: span.bdb_uid or 0, OPEN_SECONDS)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -82,7 +82,7 @@ class EpochLoop:
         for uid in self._watches.keys() - {each.uid for each in databases}:
             del self._watches[uid]
         await asyncio.gather(*map(self._look, databases))
-        await self._end()
+        await self._alarms.end()
 
     async def _look(self, database: Database) -> None:
         watch = self._watches[database.uid]
@@ -114,9 +114,9 @@ class EpochLoop:
         )
 
     async def _tell(self, database: Database, rises: Sequence[Rise], new: Sequence[tuple[int, int]]) -> None:
-        self._risen[database.uid] = asyncio.get_running_loop().time()
+        self._alarms.saw(database.uid)
         async with self._store.begin() as session:
-            span = (await _spans(session)).get(database.uid)
+            span = (await self._alarms.open(session)).get(database.uid)
             before = span.details if span is not None else {"rises": [], "takeovers": []}
             all_rises = [*(Rise(**each) for each in before["rises"]), *rises][-KEPT:]
             takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-KEPT:]
@@ -139,21 +139,6 @@ class EpochLoop:
                 bdb_uid=database.uid,
                 details=details,
             )
-
-    async def _end(self) -> None:
-        """Of those that are old. An earlier console may have begun with them."""
-        now = asyncio.get_running_loop().time()
-        async with self._store.read() as session:
-            spans = await _spans(session)
-        self._risen = {uid: self._risen.get(uid, now) for uid in spans}
-        old = {uid for uid, risen in self._risen.items() if now - risen > OPEN_SECONDS}
-        if not old:
-            return
-        async with self._store.begin() as session:
-            for uid, span in (await _spans(session)).items():
-                if uid in old:
-                    span.ended_at = datetime.now(UTC)
-                    span.details = {**span.details, "open": False}
 
 
 async def _databases(session: AsyncSession, now: datetime) -> list[Database]:
@@ -194,10 +179,6 @@ def _process(row: Shard) -> str:
 def _is_unexplained(failover: Event) -> bool:
     """By an election of the engine though nothing was wrong; see `reconcilers.elections`."""
     return failover.details.get("has_cause") is False
-
-
-async def _spans(session: AsyncSession) -> dict[int, Event]:
-    return {span.bdb_uid or 0: span for span in await events.open_spans(session, UNORDERED_EPOCH)}
 
 
 def _sentence(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:

@@ -10,7 +10,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -24,8 +23,9 @@ from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.driver.unknown_nodes import UnknownNode
 from shardboard.errors import AgentError
+from shardboard.reconcilers.lasting_alarms import LastingAlarms
 from shardboard.reconcilers.load import reference, shard
-from shardboard.state import actions, bdbs, events, nodes, shards
+from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state.events import UNKNOWN_NODE, Event, record
 
 log = logging.getLogger(__name__)
@@ -77,8 +77,7 @@ class UnknownNodesLoop:
         self._turn = 0
         self._whole: set[int] = set()
         """Databases that this console has seen without unknown nodes, or in the making: who comes later is none of theirs."""
-        self._seen: dict[tuple[int, str], float] = {}
-        """By database and engine id: when it was last seen."""
+        self._alarms = LastingAlarms(store, UNKNOWN_NODE, _key, GONE_SECONDS)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -91,7 +90,7 @@ class UnknownNodesLoop:
     async def sweep(self) -> None:
         """One look at every database."""
         async with self._store.read() as session:
-            databases, spans = await _databases(session), await _spans(session)
+            databases, spans = await _databases(session), await self._alarms.open(session)
             self._whole |= await bdbs.with_status(session, "pending")
         self._turn += 1
         expelled: dict[int, list[Event]] = defaultdict(list)
@@ -99,7 +98,7 @@ class UnknownNodesLoop:
             if not span.details["left_alone"]:
                 expelled[bdb_uid].append(span)
         await asyncio.gather(*(self._look(each, expelled[each.uid]) for each in databases))
-        await self._end()
+        await self._alarms.end()
 
     async def _look(self, database: Database, expelled: Sequence[Event]) -> None:
         """`expelled`: the open alarms of those that were forgotten before."""
@@ -172,15 +171,14 @@ class UnknownNodesLoop:
             return {}
 
     async def _tell(self, database: Database, outcomes: Sequence[Outcome]) -> None:
-        now = asyncio.get_running_loop().time()
         async with self._store.begin() as session:
-            spans = await _spans(session)
+            spans = await self._alarms.open(session)
             for each in outcomes:
                 key = (database.uid, each.node.engine_id)
                 told, details = _sentence(database, each), {**_details(each), "open": True}
                 span = spans.get(key)
                 if each.is_there:
-                    self._seen[key] = now
+                    self._alarms.saw(key)
                 if span is not None:
                     # What it took is told for as long as it is there.
                     if details["slots"] or not span.details["slots"]:
@@ -196,21 +194,6 @@ class UnknownNodesLoop:
                         bdb_uid=database.uid,
                         details=details,
                     )
-
-    async def _end(self) -> None:
-        """Of those that are gone. An earlier console may have begun with them."""
-        now = asyncio.get_running_loop().time()
-        async with self._store.read() as session:
-            spans = await _spans(session)
-        self._seen = {key: self._seen.get(key, now) for key in spans}
-        gone = {key for key, seen in self._seen.items() if now - seen > GONE_SECONDS}
-        if not gone:
-            return
-        async with self._store.begin() as session:
-            for key, span in (await _spans(session)).items():
-                if key in gone:
-                    span.ended_at = datetime.now(UTC)
-                    span.details = {**span.details, "open": False}
 
 
 async def _databases(session: AsyncSession) -> list[Database]:
@@ -232,10 +215,9 @@ async def _databases(session: AsyncSession) -> list[Database]:
     return found
 
 
-async def _spans(session: AsyncSession) -> dict[tuple[int, str], Event]:
-    return {
-        (span.bdb_uid or 0, span.details["engine_id"]): span for span in await events.open_spans(session, UNKNOWN_NODE)
-    }
+def _key(span: Event) -> tuple[int, str]:
+    """Database and engine id."""
+    return span.bdb_uid or 0, span.details["engine_id"]
 
 
 def _outcome(span: Event) -> Outcome:

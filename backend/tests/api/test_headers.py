@@ -118,7 +118,7 @@ async def test_cookies_are_for_this_page_alone(browser: httpx.AsyncClient) -> No
     assert value.partition("=")[2] not in reply.text
 
 
-def test_the_built_page_starts_no_script_of_its_own_text_and_none_of_others() -> None:
+def test_the_page_starts_no_script_of_its_own_text_and_none_of_others() -> None:
     """What its policy forbids would not run."""
     source = (Path(__file__).parents[3] / "frontend" / "index.html").read_text()
     assert re.findall(r"<script(?![^>]*\bsrc=)", source) == []

@@ -10,9 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from backend.tests.api.sign_in import ANN, FORM, added, browser_of, code_of, log_in
 from backend.tests.application import app_of
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from shardboard.console import Console
 from shardboard.services import second_factor
@@ -21,15 +20,12 @@ from shardboard.state import cluster, events, login_failures, users
 
 pytestmark = pytest.mark.store
 
-ANN = {"email": "ann@example.org", "password": "correct horse", "role": "db_viewer"}
-FORM = {"username": ANN["email"], "password": ANN["password"]}
 NOW = 1_800_000_015
 
 
 @pytest.fixture
 async def ann(client: httpx.AsyncClient) -> int:
-    uid: int = (await client.post("/v1/users", json=ANN)).json()["uid"]
-    return uid
+    return await added(client)
 
 
 @pytest.fixture
@@ -42,20 +38,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 @pytest.fixture
 async def browser(console: Console, ann: int) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
-    page = {"X-Requested-With": "shardboard"}
-    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=page) as opened:
+    async with browser_of(console) as opened:
         yield opened
-
-
-def code_of(secret: str, at: float) -> str:
-    """What the app shows."""
-    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(at).decode()  # noqa: S303
-
-
-async def log_in(browser: httpx.AsyncClient, **more: str) -> tuple[int, str]:
-    reply = await browser.post("/v1/session", json={**FORM, **more})
-    return reply.status_code, reply.json().get("error_code", "")
 
 
 async def switch_on(browser: httpx.AsyncClient, clock: SimpleNamespace) -> tuple[str, list[str]]:

@@ -8,9 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.twofactor.totp import TOTP
+from backend.tests.api.sign_in import ANN, FORM, added, browser_of, code_of, log_in
 
 from shardboard.api import session
 from shardboard.console import Console
@@ -19,21 +17,15 @@ from shardboard.state import cluster, users
 
 pytestmark = pytest.mark.store
 
-ANN = {"email": "ann@example.org", "password": "correct horse", "role": "db_viewer"}
-FORM = {"username": ANN["email"], "password": ANN["password"]}
-
 
 @pytest.fixture
 async def ann(client: httpx.AsyncClient) -> int:
-    uid: int = (await client.post("/v1/users", json=ANN)).json()["uid"]
-    return uid
+    return await added(client)
 
 
 @pytest.fixture
 async def browser(console: Console, ann: int) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
-    page = {"X-Requested-With": "shardboard"}
-    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=page) as opened:
+    async with browser_of(console) as opened:
         yield opened
 
 
@@ -55,22 +47,12 @@ async def require(program: httpx.AsyncClient, *, is_wanted: bool = True) -> int:
     return (await program.put("/v1/cluster/policy", json={"second_factor_required": is_wanted})).status_code
 
 
-def code_of(secret: str) -> str:
-    """What the app shows."""
-    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(time.time()).decode()  # noqa: S303
-
-
 async def proposed(browser: httpx.AsyncClient) -> str:
     reply = await browser.post("/v1/session/second_factor", json=FORM)
     assert reply.status_code == 200, reply.text
     told: dict[str, str] = reply.json()
     assert told["uri"].startswith("otpauth://totp/")
     return told["secret"]
-
-
-async def log_in(browser: httpx.AsyncClient, **more: str) -> tuple[int, str]:
-    reply = await browser.post("/v1/session", json={**FORM, **more})
-    return reply.status_code, reply.json().get("error_code", "")
 
 
 async def test_whoever_orders_it_has_one(client: httpx.AsyncClient) -> None:
@@ -84,7 +66,7 @@ async def test_it_is_switched_on_as_one_signs_in(
 ) -> None:
     assert await log_in(browser) == (401, "second_factor_missing")
     secret = await proposed(browser)
-    reply = await browser.post("/v1/session", json={**FORM, "secret": secret, "code": code_of(secret)})
+    reply = await browser.post("/v1/session", json={**FORM, "secret": secret, "code": code_of(secret, time.time())})
     shown = reply.json()
     assert (reply.status_code, shown["second_factor"], len(shown["recovery_codes"])) == (200, True, 10)
     assert (await browser.get("/v1/session")).json()["recovery_codes"] is None, "once"
@@ -125,7 +107,7 @@ async def test_what_a_stolen_password_began_does_not_come_back_with_the_second_f
         assert await log_in(thief) == (200, "")
         assert await require(program) == 200
         secret = await proposed(browser)
-        assert await log_in(browser, secret=secret, code=code_of(secret)) == (200, "")
+        assert await log_in(browser, secret=secret, code=code_of(secret, time.time())) == (200, "")
         assert (await browser.get("/v1/bdbs")).status_code == 200
         assert (await thief.get("/v1/bdbs")).json()["error_code"] == "token_expired"
         thief.cookies.clear()
@@ -152,10 +134,10 @@ async def test_a_password_that_was_replaced_meanwhile_lets_nobody_in(
         monkeypatch.undo()
         body = {"username": ANN["email"], "new_password": "another horse"}
         assert (await program.put("/v1/users/password", json=body)).status_code == 200
-        check(secret, code_of(secret))
+        check(secret, code_of(secret, time.time()))
 
     monkeypatch.setattr(session, "_check_new_factor", replaced)
-    assert await log_in(browser, secret=secret, code=code_of(secret)) == (401, "invalid_credentials")
+    assert await log_in(browser, secret=secret, code=code_of(secret, time.time())) == (401, "invalid_credentials")
     assert await log_in(browser, password="another horse") == (401, "second_factor_missing")
 
 
@@ -185,7 +167,7 @@ async def test_what_is_wrong_changes_nothing(
 async def test_a_secret_is_for_those_who_lack_one(browser: httpx.AsyncClient) -> None:
     """Where nothing wants a second factor it is switched on in the user menu."""
     secret = base64.b32encode(b"x" * 20).decode()
-    assert await log_in(browser, secret=secret, code=code_of(secret)) == (406, "config_error")
+    assert await log_in(browser, secret=secret, code=code_of(secret, time.time())) == (406, "config_error")
     assert await log_in(browser) == (200, "")
     reply = await browser.post("/v1/session/second_factor", json=FORM)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "config_error")
@@ -195,7 +177,7 @@ async def test_a_secret_is_for_those_who_lack_one(browser: httpx.AsyncClient) ->
 
 async def test_nobody_replaces_one_by_signing_in(browser: httpx.AsyncClient, required: None) -> None:
     secret = await proposed(browser)
-    code = code_of(secret)
+    code = code_of(secret, time.time())
     reply = await browser.post("/v1/session", json={**FORM, "secret": secret, "code": code})
     recovery = reply.json()["recovery_codes"][0]
     assert await log_in(browser, secret=secret, code=code) == (401, "wrong_code"), "once"
@@ -208,7 +190,7 @@ async def test_nobody_replaces_one_by_signing_in(browser: httpx.AsyncClient, req
 async def test_of_two_who_switch_it_on_at_once_one_does(browser: httpx.AsyncClient, required: None) -> None:
     first, second = [await proposed(browser) for _ in range(2)]
     results = await asyncio.gather(
-        *(log_in(browser, secret=secret, code=code_of(secret)) for secret in (first, second))
+        *(log_in(browser, secret=secret, code=code_of(secret, time.time())) for secret in (first, second))
     )
     assert sorted(status for status, _ in results) == [200, 401]
 
@@ -227,7 +209,7 @@ async def test_an_expired_password_is_replaced_in_the_same_call(
     wanted: dict[str, Any] = {"secret": secret, "new_password": "another horse"}
     assert await log_in(browser, **wanted, code="000000") == (406, "wrong_code")
     assert await log_in(browser) == (401, "password_expired"), "all or nothing"
-    assert await log_in(browser, **wanted, code=code_of(secret)) == (200, "")
+    assert await log_in(browser, **wanted, code=code_of(secret, time.time())) == (200, "")
     assert await log_in(browser, password="another horse") == (401, "second_factor_required")
 
 
@@ -235,7 +217,7 @@ async def test_it_cannot_be_switched_off_but_for_somebody_who_lost_the_phone(
     program: httpx.AsyncClient, browser: httpx.AsyncClient, ann: int, required: None
 ) -> None:
     secret = await proposed(browser)
-    reply = await browser.post("/v1/session", json={**FORM, "secret": secret, "code": code_of(secret)})
+    reply = await browser.post("/v1/session", json={**FORM, "secret": secret, "code": code_of(secret, time.time())})
     body = {"password": ANN["password"], "present_code": reply.json()["recovery_codes"][0]}
     reply = await browser.request("DELETE", "/v1/users/second_factor", json=body)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "second_factor_wanted")

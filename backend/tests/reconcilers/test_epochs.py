@@ -1,6 +1,7 @@
 """What is told of epochs that nobody ordered, and when nothing is."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from backend.tests import pairs
@@ -10,7 +11,7 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.orders import queue
-from shardboard.reconcilers import epochs
+from shardboard.reconcilers import lasting_alarms
 from shardboard.reconcilers.epochs import OPEN_SECONDS, SETTLED, EpochLoop
 from shardboard.state import actions, bdbs, cluster, events, shards
 from shardboard.state.events import UNKNOWN_NODE, UNORDERED_EPOCH, Event
@@ -27,6 +28,15 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Epoch
     made = EpochLoop(console.store, agents)
     await made.sweep()
     return made
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    told = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(
+        lasting_alarms, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=lambda: told.now))
+    )
+    return told
 
 
 def tells(agents: FakeAgents, *own: int, newest: int | None = None, state: str = "ok") -> None:
@@ -72,7 +82,7 @@ async def risen(loop: EpochLoop, agents: FakeAgents) -> None:
 
 
 async def test_a_rise_is_told_until_it_is_old(
-    console: Console, agents: FakeAgents, loop: EpochLoop, monkeypatch: pytest.MonkeyPatch
+    console: Console, agents: FakeAgents, loop: EpochLoop, clock: SimpleNamespace
 ) -> None:
     await risen(loop, agents)
     [alarm] = await alarms(console)
@@ -87,7 +97,10 @@ async def test_a_rise_is_told_until_it_is_old(
     await loop.sweep()
     [alarm] = await alarms(console)
     assert "redis:2 rose from 2 to 9; the epoch of redis:1 rose from 1 to 12. " in alarm.description
-    monkeypatch.setattr(epochs, "OPEN_SECONDS", -1)
+    clock.now += OPEN_SECONDS
+    await loop.sweep()
+    assert (await alarms(console))[0].ended_at is None
+    clock.now += 1
     await loop.sweep()
     [alarm] = await alarms(console)
     assert (alarm.ended_at is not None, alarm.details["open"]) == (True, False)
@@ -209,9 +222,8 @@ async def test_it_says_what_encryption_means_for_it(console: Console, agents: Fa
 
 
 async def test_another_console_ends_it_and_nobody_else_does(
-    console: Console, agents: FakeAgents, loop: EpochLoop, monkeypatch: pytest.MonkeyPatch
+    console: Console, agents: FakeAgents, loop: EpochLoop, clock: SimpleNamespace
 ) -> None:
-    assert OPEN_SECONDS > 0
     await risen(loop, agents)
     collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), agents, dict)
     await collector.resume()
@@ -219,6 +231,6 @@ async def test_another_console_ends_it_and_nobody_else_does(
     other = EpochLoop(console.store, agents)
     await other.sweep()
     assert (await alarms(console))[0].ended_at is None
-    monkeypatch.setattr(epochs, "OPEN_SECONDS", -1)
+    clock.now += OPEN_SECONDS + 1
     await other.sweep()
     assert (await alarms(console))[0].ended_at is not None

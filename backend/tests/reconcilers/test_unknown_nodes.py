@@ -1,6 +1,5 @@
 """What is done about nodes that are in a database's cluster and not of it, and when nothing is."""
 
-import asyncio
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.orders import queue
-from shardboard.reconcilers import unknown_nodes
+from shardboard.reconcilers import lasting_alarms, unknown_nodes
 from shardboard.reconcilers.unknown_nodes import GONE_SECONDS, UnknownNodesLoop
 from shardboard.state import actions, bdbs, cluster, events, shards
 from shardboard.state.events import UNKNOWN_NODE, Event
@@ -42,9 +41,7 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Unkno
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     told = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(
-        unknown_nodes,
-        "asyncio",
-        SimpleNamespace(gather=asyncio.gather, get_running_loop=lambda: SimpleNamespace(time=lambda: told.now)),
+        lasting_alarms, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=lambda: told.now))
     )
     return told
 

@@ -1,7 +1,7 @@
 /** Sign-in form. What is secret leaves this component only in the request. */
 import { Alert, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { ApiError } from '@/api/http';
 import { newSecretAtSignIn } from '@/api/secondFactor';
 import { sessionQuery, signIn } from '@/api/session';
@@ -190,11 +190,13 @@ export function SignIn({ next, refused, onDone }: Props) {
 
 /** Once, after a second factor was switched on. */
 function Codes({ codes, onDone }: { codes: readonly string[]; onDone: () => Promise<void> }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Not the button: another Enter would close what is shown once only.
+  useEffect(() => heading.current?.focus(), []);
   return (
     <main className={classes.page}>
       <Stack gap="sm" className={classes.form ?? ''}>
-        {/* Not the button: another Enter would close what is shown once only. */}
-        <h1 className={classes.title} tabIndex={-1} ref={(heading) => heading?.focus()}>
+        <h1 className={classes.title} tabIndex={-1} ref={heading}>
           Second factor is on
         </h1>
         <CodesToKeep codes={codes} />

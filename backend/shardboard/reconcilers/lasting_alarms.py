@@ -1,0 +1,47 @@
+"""Alarms that stay open until what they tell of was not seen for a while, whichever console began with them."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.db import Store
+from shardboard.state import events
+from shardboard.state.events import Event
+
+Key = TypeVar("Key")
+
+
+class LastingAlarms(Generic[Key]):
+    """Of one type; each has a key of its own."""
+
+    def __init__(self, store: Store, type_: str, key: Callable[[Event], Key], seconds: float) -> None:
+        """`seconds` after it was seen last an alarm ends."""
+        self._store = store
+        self._type = type_
+        self._key = key
+        self._seconds = seconds
+        self._seen: dict[Key, float] = {}
+        """When, by the clock of the event loop."""
+
+    async def open(self, session: AsyncSession) -> dict[Key, Event]:
+        return {self._key(span): span for span in await events.open_spans(session, self._type)}
+
+    def saw(self, key: Key) -> None:
+        self._seen[key] = asyncio.get_running_loop().time()
+
+    async def end(self) -> None:
+        """Of those that were not seen for long. What an earlier console began with counts as seen when this one comes upon it."""
+        now = asyncio.get_running_loop().time()
+        async with self._store.read() as session:
+            self._seen = {key: self._seen.get(key, now) for key in await self.open(session)}
+        gone = {key for key, seen in self._seen.items() if now - seen > self._seconds}
+        if not gone:
+            return
+        async with self._store.begin() as session:
+            for key, span in (await self.open(session)).items():
+                if key in gone:
+                    span.ended_at = datetime.now(UTC)
+                    span.details = {**span.details, "open": False}

@@ -1,0 +1,39 @@
+"""A user who signs in from a browser of her own, and her authenticator app."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from backend.tests.application import app_of
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+
+from shardboard.console import Console
+
+ANN = {"email": "ann@example.org", "password": "correct horse", "role": "db_viewer"}
+FORM = {"username": ANN["email"], "password": ANN["password"]}
+
+
+async def added(client: httpx.AsyncClient) -> int:
+    """Her uid."""
+    uid: int = (await client.post("/v1/users", json=ANN)).json()["uid"]
+    return uid
+
+
+@asynccontextmanager
+async def browser_of(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
+    page = {"X-Requested-With": "shardboard"}
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=page) as opened:
+        yield opened
+
+
+async def log_in(browser: httpx.AsyncClient, **more: str) -> tuple[int, str]:
+    reply = await browser.post("/v1/session", json={**FORM, **more})
+    return reply.status_code, reply.json().get("error_code", "")
+
+
+def code_of(secret: str, at: float) -> str:
+    """What the app shows."""
+    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(at).decode()  # noqa: S303
