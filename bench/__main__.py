@@ -3,6 +3,8 @@ failover-silent, failover-false, handover, resync, wires, reshard, slots, page, 
 endpoint, load, agreement, engine, tier, tier-memory; and only when they are named run-page, an hour, and engines, two side by side.
 With `--smoke` as little of each as shows that it works."""
 
+import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -27,6 +29,7 @@ from bench.smoke import SAME, smoke
 from bench.tier import tier, tier_memory
 from bench.unjustified import unjustified
 from bench.wires import wires
+from shardboard.lifeline import lifeline
 
 NAMED = ("run-page", "engines")
 """They take so long that they run only when they are named."""
@@ -35,8 +38,15 @@ NAMED = ("run-page", "engines")
 def main() -> int:
     """Exit status 1 when a limit was missed."""
     report = Report()
-    with tempfile.TemporaryDirectory(prefix="shardboard-bench-") as name:
+    # Not the default action, which would skip all clean-up; the lifeline is for SIGKILL.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    with (
+        tempfile.TemporaryDirectory(prefix="shardboard-bench-", ignore_cleanup_errors=True) as name,
+        lifeline(Path(name)),
+    ):
         root = Path(name)
+        # Whatever a benchmark starts inherits it, so the lifeline finds it.
+        os.environ["TMPDIR"] = tempfile.tempdir = name
         benchmarks: dict[str, Callable[[], None]] = {
             "small": lambda: creation.small(report, root / "small"),
             "sixty": lambda: creation.large(report, root / "sixty", shards=scaled(60, 6), nodes=3, limit=8),

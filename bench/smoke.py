@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from bench.scale import VARIABLE
+from shardboard.lifeline import kill_all
 
-LIFELINE = Path(__file__).parents[1] / "scripts" / "lifeline"
 PATIENCE = 300
 """Seconds for one; they take five to thirty where nothing else runs."""
 SAME = ("paper",)
@@ -32,7 +32,7 @@ def smoke(names: Sequence[str]) -> int:
         started = time.monotonic()
         with TemporaryDirectory(prefix="shardboard-smoke-", ignore_cleanup_errors=True) as directory:
             said = run([sys.executable, "-m", "bench", name], Path(directory), PATIENCE)
-            end_all(Path(directory))
+            kill_all(Path(directory))
         if said is None:
             print(f"ok    {name} works ({time.monotonic() - started:.0f} s)", flush=True)
         else:
@@ -59,11 +59,6 @@ def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
             _end(family)
             return f"it did not end within {patience:.0f} s"
     return None if status == 0 else f"it ended with status {status}; its last lines say why"
-
-
-def end_all(directory: Path) -> None:
-    """Shards and proxies are sessions of their own; they are known by where they work."""
-    subprocess.run([sys.executable, LIFELINE, directory], stdin=subprocess.DEVNULL, check=True)
 
 
 def _end(processes: Sequence[psutil.Process]) -> None:

@@ -1,4 +1,4 @@
-/** Tells scripts/run-tests what failed, and what passed only when it was run again. */
+/** Reports to scripts/run-tests: failures, tests that passed only when repeated, and the time of each test. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -19,9 +19,18 @@ export default class Results implements Reporter {
       Object.fromEntries(
         all.filter((test) => test.outcome() === outcome).map((test) => [name(test), said(test)]),
       );
-    const results = { failed: of('unexpected'), flaky: of('flaky') };
+    const times = Object.fromEntries(
+      all
+        .filter((test) => test.results.length > 0 && !test.tags.includes('@slow'))
+        .map((test) => [name(test), { wall: seconds(test) }]),
+    );
+    const results = { failed: of('unexpected'), flaky: of('flaky'), times };
     writeFileSync(`${directory}/browser.results.json`, JSON.stringify(results));
   }
+}
+
+function seconds(test: TestCase): number {
+  return Math.max(...test.results.map((result) => result.duration)) / 1000;
 }
 
 function name(test: TestCase): string {

@@ -42,15 +42,18 @@ function firstPage(): Plugin {
 const isInstalled = (id: string) => id.includes('/node_modules/');
 
 const SOURCE = fileURLToPath(new URL('./src', import.meta.url));
-const TESTS = 'src/**/*.test.{ts,tsx}';
+const TESTS = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+  .filter((path) => /\.test\.tsx?$/.test(path))
+  .map((path) => ({ path: `src/${path}`, source: readFileSync(`${SOURCE}/${path}`, 'utf8') }));
 
-/** Tests that exchange a whole module: the others would get the exchanged one as well, so each of these gets modules of its own. */
-const exchanging = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
-  .filter(
-    (path) =>
-      /\.test\.tsx?$/.test(path) && readFileSync(`${SOURCE}/${path}`, 'utf8').includes('vi.mock('),
-  )
-  .map((path) => `src/${path}`);
+/** Tests that replace a module would replace it for other tests, too, so each of them loads its modules itself. */
+const isMocking = (source: string) => source.includes('vi.mock(');
+
+/** Tests that need a DOM start with the line `// @dom`. */
+const needsDom = (source: string) => source.startsWith('// @dom\n');
+
+const testFiles = (isIncluded: (source: string) => boolean) =>
+  TESTS.filter(({ source }) => isIncluded(source)).map(({ path }) => path);
 
 export default defineConfig({
   plugins: [react(), apiDocumentation(), firstPage()],
@@ -76,20 +79,40 @@ export default defineConfig({
     proxy: { '/v1': 'http://127.0.0.1:8080', '/v2': 'http://127.0.0.1:8080' },
   },
   test: {
-    environment: 'node',
     unstubGlobals: true,
     restoreMocks: true,
     setupFiles: ['src/test.setup.ts'],
-    // A passing test never waits this long, however busy the machine is.
+    // A passing test never takes this long, however busy the machine is.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    // Loading every module anew for every file takes five times as long as all tests together.
+    // Loading modules and making a DOM take ten times as long as the tests, and each worker does both.
+    maxWorkers: 1,
     projects: [
       {
         extends: true,
-        test: { name: 'shared', include: [TESTS], exclude: exchanging, isolate: false },
+        test: {
+          name: 'pure',
+          isolate: false,
+          include: testFiles((source) => !needsDom(source) && !isMocking(source)),
+        },
       },
-      { extends: true, test: { name: 'exchanging', include: exchanging } },
+      {
+        extends: true,
+        test: {
+          name: 'dom',
+          isolate: false,
+          environment: './src/test.environment.ts',
+          include: testFiles((source) => needsDom(source) && !isMocking(source)),
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'mocking',
+          environment: './src/test.environment.ts',
+          include: testFiles(isMocking),
+        },
+      },
     ],
   },
 });

@@ -4,6 +4,7 @@ Everything lives under the state directory. Ctrl-C saves the shards and stops wh
 the same state. `--clean` forgets it all.
 """
 
+import fcntl
 import json
 import os
 import secrets
@@ -19,6 +20,7 @@ import psutil
 
 from shardboard import demo_load
 from shardboard.agent import flash, loads
+from shardboard.lifeline import lifeline
 from shardboard.local import LocalCluster, LocalError, ok
 from shardboard.settings import Settings
 from shardboard.tending import Tending
@@ -48,6 +50,8 @@ ON_FLASH = {
     "bigstore_ram_size": 160_000_000,
     "shards_count": 2,
 }
+LOCK_SECONDS = 60.0
+"""Time to wait until an earlier demo that was killed has been cleaned up."""
 FLASH_SIZE = 2 * 2**30
 """Bytes that each agent may use, where the engine's module for flash is built."""
 
@@ -96,6 +100,10 @@ class Demo:
 
     def run(self) -> int:
         """Start everything, then keep it running until told to stop. A part that ends by itself is started again."""
+        with self._exclusive() as lock, lifeline(self._directory, "--cluster", pass_fds=[lock]):
+            return self._run()
+
+    def _run(self) -> int:
         try:
             self._remember_login()
             self._cluster.end_leftovers()
@@ -124,6 +132,25 @@ class Demo:
                 signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not cut the saving short
             with _step("saving the shards and stopping"):
                 self._cluster.stop()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[int]:
+        """Hold the lock of the state directory. The lifeline of a demo that was killed keeps it until it has stopped the cluster.
+
+        Raises LocalError when another demo keeps running.
+        """
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self._directory / "demo.lock").open("w") as file:
+            deadline = time.monotonic() + LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise LocalError(f"another demo is running in {self._directory}; stop it first") from None
+                    time.sleep(0.1)
+            yield file.fileno()
 
     def clean(self) -> int:
         """Stop what an earlier demo left running and delete its state; nothing else is touched."""

@@ -152,7 +152,7 @@ class LocalCluster:
             for name in group:
                 self._await_end(name)
         if self._park:
-            self._end_rest()
+            self.end_shards()
         self._pids.unlink(missing_ok=True)
 
     def revive(self, name: str) -> None:
@@ -173,8 +173,8 @@ class LocalCluster:
         except (LocalError, httpx.HTTPError):  # the console may be gone, too: then what they held is not saved
             return
 
-    def _end_rest(self) -> None:
-        """What is left of nodes whose agents could not end it."""
+    def end_shards(self) -> None:
+        """End the shards, proxies and load generators that no agent has ended, with SIGKILL if they take more than 10 s."""
         left = self._below("", ENGINE, PROXY, LOAD)
         for process in left:
             with suppress(psutil.NoSuchProcess):
@@ -327,6 +327,13 @@ class LocalCluster:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+def stop_leftovers(directory: Path) -> None:
+    """Stop what the owner of the cluster in `directory` left running: agents first, which may save their shards."""
+    cluster = LocalCluster(directory, user="", password="", https_port=0, http_port=0, addresses=())
+    cluster.end_leftovers()
+    cluster.end_shards()
 
 
 def _kill(processes: Sequence[psutil.Process]) -> None:

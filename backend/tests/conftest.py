@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ import httpx
 import pytest
 from backend.tests.application import app_of
 from backend.tests.quick import passwords_in_no_time, sqlite_in_the_loop
+from backend.tests.sampling import Sampling
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
@@ -31,6 +32,7 @@ from shardboard.collectors.live import Live
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.fake import FACTS, FakeAgents
+from shardboard.lifeline import lifeline, remaining
 from shardboard.local import LocalCluster
 from shardboard.ownership import Ownership
 from shardboard.services.users import first_start
@@ -39,9 +41,9 @@ from shardboard.state.nodes import Node
 from shardboard.store_key import StoreKeys, new_key
 
 USER, PASSWORD = "admin@example.org", "correct horse battery"
+STORE_KEY = new_key()
 ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
 HERE = Path(__file__).parent
-LIFELINE = HERE.parents[1] / "scripts" / "lifeline"
 REAL = (
     *("agent", "driver", "scenarios", "bench"),
     *("test_demo_load.py", "test_lifeline.py", "test_probing.py", "test_tending.py"),
@@ -49,14 +51,44 @@ REAL = (
 """Folders, and files beside them, whose tests start processes."""
 LOG_LINES = 15
 
-# The same examples in every run, so that a run is red by what was changed and not by chance; and no clock: a busy machine
-# is no failure. `pytest --hypothesis-profile=search` looks for other examples, many more of them.
-hypothesis.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, so that a run fails because of a change and not by chance; and no deadline, because a busy
+# machine is not a failure. `pytest --hypothesis-profile=search` tries other examples, many more of them.
+for name, examples in (("quick", 30), ("thorough", 100)):
+    hypothesis.register_profile(
+        name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+    )
 hypothesis.register_profile("search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
-hypothesis.load_profile("same")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("hypothesis_profile", None):
+        hypothesis.load_profile("thorough" if config.getoption("thorough") else "quick")
+
+
+def pytest_report_header() -> str:
+    return f"seed of sampled cases: {SEED} (set SHARDBOARD_TEST_SEED to use another)"
+
+
+def _seed() -> str:
+    """The commit, so that samples rotate with it and a failure can be repeated."""
+    if given := os.environ.get("SHARDBOARD_TEST_SEED"):
+        return given
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    return commit.stdout.strip() or "0"
+
+
+SEED = _seed()
+
+
+@pytest.fixture
+def sampling(request: pytest.FixtureRequest) -> Sampling:
+    return Sampling(f"{SEED}:{request.node.nodeid}", thorough=request.config.getoption("thorough"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="every case of the tests that otherwise use a sample")
     parser.addoption(
         "--one-of-each", action="store_true", help="of a parametrized test's cases, the first that is chosen"
     )
@@ -75,14 +107,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Measure the test without its fixtures, which tests share."""
+    wall, cpu = time.monotonic(), _cpu_seconds()
+    yield
+    item.user_properties += [("wall", time.monotonic() - wall), ("cpu", _cpu_seconds() - cpu)]
+
+
+def _cpu_seconds() -> float:
+    """User and system time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """With a failed test of a real cluster go the last words of its processes."""
+    """Add the last log lines of its processes to a failed test of a real cluster."""
     outcome = yield
     report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(cluster, LocalCluster):
         for log in sorted([*cluster.directory.glob("logs/*.log"), *cluster.directory.glob("agents/*/shards/*/*.log")]):
-            with suppress(OSError):  # a shard's directory may be on its way out
+            with suppress(OSError):  # a shard's directory may be removed at this moment
                 lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
                 report.sections.append((str(log.relative_to(cluster.directory)), "\n".join(lines)))
 
@@ -95,7 +140,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """For scripts/run-tests: what failed, what it said the first time, and what passed only when it was run again."""
+    """Write the results for scripts/run-tests: failures, tests that passed only when repeated, and the time of each test."""
     if not (directory := os.environ.get("SHARDBOARD_TEST_RESULTS")):
         return
 
@@ -106,7 +151,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     failed, again = of("failed", "error"), of("rerun")
     flaky = {name: said for name, said in again.items() if name not in failed}
     failed |= {f"{name}, the first time": said for name, said in again.items() if name not in flaky}
-    (Path(directory) / f"{os.getpid()}.results.json").write_text(json.dumps({"failed": failed, "flaky": flaky}))
+    times = {
+        report.nodeid: dict(report.user_properties)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, [])
+        if report.when == "call" and "slow" not in report.keywords
+    }
+    results = {"failed": failed, "flaky": flaky, "times": times}
+    (Path(directory) / f"{os.getpid()}.results.json").write_text(json.dumps(results))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -116,13 +168,13 @@ def quick() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def lifeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What this worker's tests started ends with it, however it ends; what they themselves leave running is an error."""
-    below = tmp_path_factory.getbasetemp()
-    with subprocess.Popen([sys.executable, LIFELINE, below], stdin=subprocess.PIPE, start_new_session=True):
+def process_cleanup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """End what this worker's tests started when the worker ends; processes that tests leave running are an error."""
+    base = tmp_path_factory.getbasetemp()
+    with lifeline(base):
         yield
-        left = subprocess.run([sys.executable, LIFELINE, "--list", below], capture_output=True, text=True, check=True)
-    assert not left.stdout, f"tests left these processes running:\n{left.stdout}"
+        left = remaining(base)
+    assert not left, f"tests left these processes running:\n{left}"
 
 
 @pytest.fixture(scope="session")
@@ -139,6 +191,24 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     asyncio.run(_migrated(url))
     yield url
     asyncio.run(_execute(server, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture(scope="session")
+def first_start_template(template: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The file of a SQLite store after the first start of a console, and its state id: the same for almost all tests."""
+    path = tmp_path_factory.mktemp("first-start") / "console.db"
+    if ON_POSTGRES:
+        return path, 0
+    shutil.copyfile(template.partition(":///")[2], path)
+    return path, asyncio.run(_start(path))
+
+
+async def _start(path: Path) -> int:
+    store = Store(f"sqlite+aiosqlite:///{path}", Bus(), StoreKeys([STORE_KEY]))
+    async with store.begin() as session:
+        await first_start(session, Settings(state_dir=path.parent, admin_user=USER, admin_password=PASSWORD))
+    await store.close()
+    return store.state_id
 
 
 async def _migrated(url: str) -> None:
@@ -204,7 +274,7 @@ def bus() -> Bus:
 @pytest.fixture
 async def store(database_url: str, bus: Bus) -> AsyncIterator[Store]:
     """Migrated and empty but for the cluster row and the administrator."""
-    opened = Store(database_url, bus, StoreKeys([new_key()]))
+    opened = Store(database_url, bus, StoreKeys([STORE_KEY]))
     yield opened
     await opened.close()
 
@@ -223,11 +293,23 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def console(settings: Settings, store: Store, bus: Bus, agents: FakeAgents, certificates: Path) -> Console:
+async def console(
+    settings: Settings,
+    store: Store,
+    bus: Bus,
+    agents: FakeAgents,
+    certificates: Path,
+    first_start_template: tuple[Path, int],
+) -> Console:
     """Everything but running loops and machines."""
     shutil.copytree(certificates, settings.state_dir / "tls", dirs_exist_ok=True)
-    async with store.begin() as session:
-        await first_start(session, settings)
+    path, state_id = first_start_template
+    if path.exists() and (settings.admin_user, settings.given_password) == (USER, PASSWORD):
+        shutil.copyfile(path, store.url.partition(":///")[2])  # nothing has connected to it yet
+        store.state_id = state_id
+    else:
+        async with store.begin() as session:
+            await first_start(session, settings)
     return Console(settings, store, bus, Live(bus), agents, Authority.load(settings), "test", Ownership(store))
 
 

@@ -1,13 +1,18 @@
-"""What a run started ends with it: scripts/lifeline."""
+"""The lifeline ends the processes of a run when its owner ends."""
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from backend.tests.conftest import LIFELINE
+
+from shardboard.lifeline import lifeline, remaining, working_below
+
+CHECKOUT = Path(__file__).parents[2]
 
 SLEEP = "import sys, time; print(flush=True); time.sleep(600)"
 
@@ -46,14 +51,35 @@ class Run:
         return process
 
 
-def test_all_of_a_run_ends_when_its_owner_does_and_nothing_else(run: Run) -> None:
-    with subprocess.Popen([sys.executable, LIFELINE, run.mine], stdin=subprocess.PIPE) as lifeline:
+def test_processes_of_a_run_are_killed_and_no_others(run: Run) -> None:
+    with lifeline(run.mine):
         assert all(process.poll() is None for process in [*run.inside, run.outside])
-    assert lifeline.returncode == 0
     assert [process.wait(60) for process in run.inside] == [-9, -9, -9]
     assert run.outside.poll() is None
 
 
-def test_what_is_left_is_listed(run: Run) -> None:
-    said = subprocess.run([sys.executable, LIFELINE, "--list", run.mine], capture_output=True, text=True, check=True)
-    assert {int(line.split()[0]) for line in said.stdout.splitlines()} == {process.pid for process in run.inside}
+def test_remaining_processes_are_listed(run: Run) -> None:
+    assert {int(line.split()[0]) for line in remaining(run.mine).splitlines()} == {
+        process.pid for process in run.inside
+    }
+
+
+def test_a_killed_benchmark_leaves_no_process(tmp_path: Path) -> None:
+    """With SIGKILL, which the benchmark cannot handle: only the lifeline is left."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "SHARDBOARD_BENCH_SMOKE": "1"}
+    bench = subprocess.Popen(
+        [sys.executable, "-m", "bench", "small"],
+        cwd=CHECKOUT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with bench:
+        while not any(process.name() == "valkey-server" for process in working_below(tmp_path)):
+            assert bench.poll() is None
+            time.sleep(0.05)
+        bench.kill()
+    deadline = time.monotonic() + 60
+    while working_below(tmp_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,17 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 UNSHARE = ("unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
+# The finder of the editable installation is the one thing that leads to the checkout.
+IMPORT_ALL = textwrap.dedent("""
+    import importlib, json, pkgutil, sys
+
+    sys.path.insert(0, sys.argv[1])
+    import shardboard
+    for module in pkgutil.walk_packages(shardboard.__path__, "shardboard."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    print(json.dumps([shardboard.__file__]))
+""")
 # In a network of its own, as the demo has fixed addresses.
 LOOKS = textwrap.dedent("""
     import json, os, signal, subprocess, sys, time
@@ -68,6 +80,17 @@ def environment(tmp_path: Path) -> Path:
     return made
 
 
+def test_every_module_imports_without_the_checkout(tmp_path: Path) -> None:
+    shutil.copytree(
+        CHECKOUT / "backend" / "shardboard", tmp_path / "shardboard", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", IMPORT_ALL, tmp_path], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert json.loads(done.stdout) == [str(tmp_path / "shardboard" / "__init__.py")]
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(
     subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode != 0,
     reason="this machine does not let us make a network of our own",

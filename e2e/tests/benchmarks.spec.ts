@@ -97,7 +97,10 @@ test('a pasted memtier line is understood or refused in words', async ({ page, a
   await examine(page, 'benchmark-new');
 });
 
-test('a drill is ordered with a run, where drills are allowed', async ({ page, api }) => {
+test('a drill is ordered with a run, where drills are allowed', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   const { uid } = await createSmall(api, NAME, { replication: true });
   await page.goto('/benchmarks/new');
   const card = page.getByRole('region', { name: 'Drill' });

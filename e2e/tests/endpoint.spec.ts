@@ -109,7 +109,10 @@ test('secrets are placeholders; what stands for them connects', async ({ page, a
   await expect.poll(() => tried(real, 'PING')).toBe('PONG');
 });
 
-test('another internal password, and clients notice nothing', async ({ page, api }) => {
+test('another internal password, and clients notice nothing', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   const { uid } = await createSmall(api, 'inside');
   await new DatabasePage(page).open(uid, 'endpoint');
   const line = await copied(page, 'valkey-cli');
@@ -126,7 +129,7 @@ test('another internal password, and clients notice nothing', async ({ page, api
   expect(run(line, 'GET', 'kept')).toBe('yes');
 });
 
-test('traffic is stopped and resumed', async ({ page, api }) => {
+test('traffic is stopped and resumed', { tag: '@slow' }, async ({ page, api }) => {
   const { uid } = await createSmall(api, 'kept-out');
   await new DatabasePage(page).open(uid, 'endpoint');
   const line = await copied(page, 'valkey-cli');

@@ -10,10 +10,9 @@ interface FlashStats {
   intervals: { bigstore_objs_flash?: number }[];
 }
 
-test('a database on flash is created, filled beyond its RAM, and shows what it hits', async ({
-  page,
-  api,
-}) => {
+test('a database on flash is created, filled beyond its RAM, and shows what it hits', {
+  tag: '@slow',
+}, async ({ page, api }) => {
   const form = new CreatePage(page);
   await form.open();
   await form.name.fill('mostly-cold');

@@ -84,7 +84,9 @@ test('requests by latency and time, of each kind, with the share of what is unde
   expect(parts[0]).toBeGreaterThan(0);
 });
 
-test('a drag zooms the whole page, and the heat map is read anew for it', async ({ page }) => {
+test('a drag zooms the whole page, and the heat map is read anew for it', { tag: '@slow' }, async ({
+  page,
+}) => {
   const heat = new HeatMap(page);
   await heat.open(300);
   await heat.point(0.6, 0.5);

@@ -29,7 +29,7 @@ async function directory(): Promise<{ told: Directory; close: () => void }> {
   return { told: JSON.parse(line.value) as Directory, close: () => child.stdin.end() };
 }
 
-test('people sign in by a directory, and their groups give them roles', async ({
+test('people sign in by a directory, and their groups give them roles', { tag: '@slow' }, async ({
   page,
   browser,
   baseURL,

@@ -36,10 +36,9 @@ class Receiver {
   }
 }
 
-test('a limit of a database is set, raised and seen, and those of nodes are set', async ({
-  page,
-  api,
-}) => {
+test('a limit of a database is set, raised and seen, and those of nodes are set', {
+  tag: '@slow',
+}, async ({ page, api }) => {
   await page.goto('/databases/1/configuration');
   const alerts = page.getByRole('region', { name: 'Alerts' });
   await alerts.getByLabel('Fewer requests than', { exact: true }).check();

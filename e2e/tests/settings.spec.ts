@@ -86,7 +86,10 @@ test('authorities between nodes are replaced, step by step', async ({ page, api 
   await expect(page.getByRole('heading', { name: 'sealed' })).toBeVisible();
 });
 
-test('a certificate is installed, shown at once, and removed', async ({ page, api }) => {
+test('a certificate is installed, shown at once, and removed', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   const { https_url } = stackInfo();
   const before = await shown(https_url);
   const { certificate, key } = signedCertificate();
@@ -116,10 +119,9 @@ test('a certificate is installed, shown at once, and removed', async ({ page, ap
   expect(events).not.toContain('PRIVATE KEY');
 });
 
-test('the authority of the console is announced and withdrawn, and a request made', async ({
-  page,
-  api,
-}) => {
+test('the authority of the console is announced and withdrawn, and a request made', {
+  tag: '@slow',
+}, async ({ page, api }) => {
   await page.goto('/settings');
   const before = await (await api.get('/v1/ca/bundle')).text();
   await page.getByRole('button', { name: 'Replace it…' }).click();

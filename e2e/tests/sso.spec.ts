@@ -47,7 +47,7 @@ async function signInThere(page: Page, user: string): Promise<void> {
   await page.getByRole('button', { name: /continue/i }).click();
 }
 
-test('people sign in by their account, and their groups give them roles', async ({
+test('people sign in by their account, and their groups give them roles', { tag: '@slow' }, async ({
   page,
   browser,
   baseURL,

@@ -142,12 +142,9 @@ function codeOf(secret: string): string {
   return String((digest.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 
-test('where everybody needs a second factor, who has none sets one up to sign in', async ({
-  api,
-  browser,
-  baseURL,
-  playwright,
-}) => {
+test('where everybody needs a second factor, who has none sets one up to sign in', {
+  tag: '@slow',
+}, async ({ api, browser, baseURL, playwright }) => {
   const user = { email: 'cid@example.org', password: NEW_PASSWORD, role: 'cluster_viewer' };
   const { uid } = await (await api.post('/v1/users', { data: user })).json();
   const token = { name: 'policy', role: 'admin' };
@@ -233,7 +230,10 @@ test('a program logs in by a token of its own until that is removed', async ({
   await program.dispose();
 });
 
-test('a role is let in at data, with rules, from the page to the shards', async ({ page, api }) => {
+test('a role is let in at data, with rules, from the page to the shards', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   const frame = new Frame(page);
   await page.goto('/users');
   await page.getByRole('button', { name: 'Add rules' }).click();
@@ -280,7 +280,7 @@ test('a role is let in at data, with rules, from the page to the shards', async 
   expect((await api.delete(`/v1/redis_acls/${cache.uid}`)).status()).toBe(409);
 });
 
-test('a user whose role reaches one database sees no other', async ({
+test('a user whose role reaches one database sees no other', { tag: '@slow' }, async ({
   page,
   api,
   browser,

@@ -14,7 +14,7 @@ from shardboard.domain.ldap import Ambiguous, Person
 from shardboard.services.turns import Turns
 from shardboard.state import cluster
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 async def test_whom_the_directory_knows_is_logged_in(

@@ -141,7 +141,7 @@ async def restore(console: Console, rows: Rows) -> None:
     console.authority.forget()
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 async def test_odd_bodies_are_answered_and_change_nothing_when_they_are_refused(
     console: Console, client: httpx.AsyncClient, count: int
 ) -> None:

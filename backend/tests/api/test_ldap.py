@@ -10,7 +10,7 @@ from sqlalchemy import text
 from shardboard.console import Console
 from shardboard.state import cluster
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 async def test_the_password_that_it_is_searched_with_is_kept_and_never_told(

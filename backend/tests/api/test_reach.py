@@ -15,7 +15,7 @@ from shardboard.state import actions, cluster, events, shards
 from shardboard.state.bdbs import Bdb
 
 __all__ = ["databases"]
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("databases")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 OF_DATABASES = ("/bdbs/", "/bdb/", "/db/")
 NOT_FOR_THEM = {

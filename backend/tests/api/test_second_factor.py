@@ -18,7 +18,7 @@ from shardboard.services import second_factor
 from shardboard.services.users import set_admin
 from shardboard.state import cluster, events, login_failures, users
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 NOW = 1_800_000_015
 

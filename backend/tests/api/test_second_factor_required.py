@@ -15,7 +15,7 @@ from shardboard.console import Console
 from shardboard.services import logins, second_factor
 from shardboard.state import cluster, users
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture

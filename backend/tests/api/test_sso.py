@@ -15,7 +15,7 @@ from shardboard.services import tokens
 from shardboard.services import users as user_service
 from shardboard.state import cluster, users
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 def another(console: Console) -> httpx.AsyncClient:

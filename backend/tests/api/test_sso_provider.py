@@ -34,7 +34,7 @@ from shardboard.console import Console
 from shardboard.driver import oidc as driver
 from shardboard.state import audit, cluster
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 async def test_what_is_sent_to_the_provider(browser: httpx.AsyncClient, provider: FakeProvider) -> None:

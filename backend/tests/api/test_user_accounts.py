@@ -11,7 +11,7 @@ from shardboard.console import Console
 from shardboard.domain.roles import BUILT_IN
 from shardboard.state import events
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 ADMIN, ADMINS_PASSWORD = "admin@example.org", "correct horse battery"
 ANN = {"email": "ann@example.org", "name": "Ann", "password": "a long password", "role": "db_member"}

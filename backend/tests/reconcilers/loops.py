@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.console import Console
@@ -45,13 +44,6 @@ async def running(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *working, return_exceptions=True)
-
-
-def strides(some: int, most: int = 1) -> pytest.MarkDecorator:
-    """Parametrizes `stride`: a test that ends its loops at each step does so at every `some`-th in `make test`, and at every
-    `most`-th in `make test-all`. Odd, as tests alternate by the step's number.
-    """
-    return pytest.mark.parametrize("stride", [some, pytest.param(most, marks=pytest.mark.slow)])
 
 
 class Gate:

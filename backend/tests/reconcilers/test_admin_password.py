@@ -16,9 +16,9 @@ from backend.tests.reconcilers.loops import (
     reach,
     rows,
     running,
-    strides,
     told,
 )
+from backend.tests.sampling import Sampling
 from backend.tests.shards import until
 
 from shardboard.agent.contract import ChangePassword, canary
@@ -87,12 +87,12 @@ async def test_it_is_another_one_everywhere(console: Console, agents: FakeAgents
     assert [row.uid for row in await rows(console, uid)] == before
 
 
-@strides(5, 1)
-async def test_killed_at_every_step_nobody_is_locked_out(console: Console, agents: FakeAgents, stride: int) -> None:
+async def test_killed_at_every_step_nobody_is_locked_out(
+    console: Console, agents: FakeAgents, sampling: Sampling
+) -> None:
     uid = await created(console)
     shards = [row.uid for row in await rows(console, uid)]
-    step = 1
-    while True:
+    for step in sampling.kill_steps(60, 500):
         agents.commands.clear()
         agents.admin_passwords.clear()
         first = (await known(console, uid)).admin_password
@@ -114,8 +114,8 @@ async def test_killed_at_every_step_nobody_is_locked_out(console: Console, agent
         assert fresh != first
         assert all(in_by(agents, shard, first) == {digest(fresh)} for shard in shards)
         if not gate.reached.is_set():
-            break
-        step += stride
+            return
+    raise AssertionError("it never came through")
 
 
 @pytest.mark.parametrize("stage", ["SETUSER", "change_password"])

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore, created, rows, strides, told
+from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore, created, rows, told
 from backend.tests.reconcilers.test_certificates import LATER, stored
+from backend.tests.sampling import Sampling
 from cryptography import x509
 
 from shardboard.console import Console
@@ -106,11 +107,9 @@ async def test_it_is_another_one_everywhere(console: Console, agents: FakeAgents
     assert len(agents.calls) == calls
 
 
-@strides(5, 1)
-async def test_killed_at_every_step_all_meet(console: Console, agents: FakeAgents, stride: int) -> None:
+async def test_killed_at_every_step_all_meet(console: Console, agents: FakeAgents, sampling: Sampling) -> None:
     uid = await made(console, agents)
-    step = 1
-    while True:
+    for step in sampling.kill_steps(30, 500):
         before = await stored(console, uid)
         await order(console)
         gate = Gate(step)
@@ -123,8 +122,8 @@ async def test_killed_at_every_step_all_meet(console: Console, agents: FakeAgent
         assert (await replaced(console, loop_of(console, agents), uid)).authority != before.authority
         assert_all_meet(agents, uid)
         if not gate.reached.is_set():
-            break
-        step += stride
+            return
+    raise AssertionError("it never came through")
 
 
 async def test_who_may_be_alive_is_waited_for_and_who_is_down_is_not(

@@ -1,7 +1,7 @@
 """Databases from order to end, with agents that can be made to fail at will."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,9 +20,9 @@ from backend.tests.reconcilers.loops import (
     reach,
     rows,
     running,
-    strides,
     told,
 )
+from backend.tests.sampling import Sampling
 from backend.tests.shards import until
 
 from shardboard.agent.contract import CommandResult, ShardCommand
@@ -39,7 +39,7 @@ from shardboard.state import actions, nodes, outages, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = pytest.mark.usefixtures("nodes")
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +83,7 @@ class RefusingEngines(FakeAgents):
         return super()._execute(node, command)
 
 
+@pytest.mark.store
 class TestCreate:
     async def test_it_becomes_active(self, console: Console, agents: FakeAgents) -> None:
         uid = await create(console)
@@ -247,15 +248,15 @@ class TestCreate:
             await until(lambda: not alive(slow))
 
 
-@strides(3)
+@pytest.mark.store_in_all
 class TestKilledConsole:
     """Whatever step it is killed at, the next console ends the same action, and well."""
 
     async def kill_at_each_step(
-        self, console: Console, agents: FakeAgents, stride: int, order: object, done: object
+        self, console: Console, agents: FakeAgents, steps: Iterable[int], order: object, done: object
     ) -> int:
-        """Order and kill at each `stride`-th step until a run comes through; the number of steps it has."""
-        for step in range(1, 500, stride):
+        """Kill the console at each of the steps until a run completes. Return that step."""
+        for step in steps:
             uid = await order(step)  # type: ignore[operator]
             gate = Gate(step)
             async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
@@ -285,20 +286,20 @@ class TestKilledConsole:
                 if order.lease_until is not None and order.status in actions.OPEN:
                     order.lease_until = datetime.now(UTC) - timedelta(seconds=1)
 
-    async def test_creating(self, console: Console, agents: FakeAgents, stride: int) -> None:
+    async def test_creating(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
         async def order(step: int) -> int:
             return await create(console, f"db{step}", shards_count=1, memory_size=20_000_000)
 
         async def done(uid: int) -> Bdb:
             return await reach(console, uid, "active")
 
-        steps = await self.kill_at_each_step(console, agents, stride, order, done)
+        steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(54, 500), order, done)
         assert steps > 20
         async with console.store.read() as session:
             wanted = {row.uid for row in await shards.every(session)}
         assert alive(agents) == wanted
 
-    async def test_deleting(self, console: Console, agents: FakeAgents, stride: int) -> None:
+    async def test_deleting(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
         async def order(step: int) -> int:
             uid = await created(console, f"db{step}", sharding=False, shards_count=1, memory_size=20_000_000)
             async with console.store.begin() as session:
@@ -309,10 +310,10 @@ class TestKilledConsole:
             await until(lambda: gone(console, uid))
             await until(lambda: no_rows(console, uid))
 
-        assert await self.kill_at_each_step(console, agents, stride, order, done) > 8
+        assert await self.kill_at_each_step(console, agents, sampling.kill_steps(20, 500), order, done) > 8
         assert not alive(agents)
 
-    async def test_changing(self, console: Console, agents: FakeAgents, stride: int) -> None:
+    async def test_changing(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
         uid = await created(console)
 
         async def order(step: int) -> int:
@@ -323,12 +324,13 @@ class TestKilledConsole:
         async def done(_: int) -> Bdb:
             return await reach(console, uid, "active")
 
-        steps = await self.kill_at_each_step(console, agents, stride, order, done)
+        steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(36, 500), order, done)
         assert steps > 6
         sent = [argv for _, argv in agents.commands if argv[:2] == ("CONFIG", "SET")]
         assert sent[-1][3] == str(100_000_000 + steps)
 
 
+@pytest.mark.store_in_all
 class TestUpdate:
     async def test_it_reaches_every_shard_and_its_file(self, console: Console, agents: FakeAgents) -> None:
         uid = await created(console)
@@ -445,6 +447,7 @@ async def unreachable(console: Console, uid: int) -> bool:
     return "unreachable_since" in (await action(console, uid)).params
 
 
+@pytest.mark.store
 class TestFlush:
     async def test_it_empties_those_that_are_primaries_now(self, console: Console, agents: FakeAgents) -> None:
         uid = await created(console)
@@ -494,6 +497,7 @@ class TestFlush:
         )
 
 
+@pytest.mark.store
 class TestDelete:
     async def delete(self, console: Console, uid: int) -> None:
         async with console.store.begin() as session:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from backend.tests import load_double
 from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
+from backend.tests.sampling import Sampling
 from sqlalchemy import select
 
 from shardboard.agent.contract import CommandResult
@@ -284,10 +285,10 @@ async def test_an_agent_that_is_away_costs_nothing(
 
 @pytest.mark.parametrize("gated", ["reconciler", "collector"])
 async def test_killed_at_every_step(
-    client: httpx.AsyncClient, console: Console, agents: FakeAgents, gated: str
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, gated: str, sampling: Sampling
 ) -> None:
     """However often and wherever the console is killed: started once, every second kept once, and what came out of them."""
-    for closed_at in range(1, 40, 2):
+    for closed_at in sampling.kill_steps(10, 200):
         uid = await order(client)
         known = set(agents.loads)
         gate = Gate(closed_at)
@@ -315,6 +316,7 @@ async def test_killed_at_every_step(
         assert series["parts"][0]["columns"]["ops"] == [1000.0] * 3, closed_at
         if gate.passed < closed_at:
             return
+    raise AssertionError("it never came through")
 
 
 async def test_keys_of_others_are_asked_about(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
+from backend.tests.sampling import Sampling
 from backend.tests.shards import until
 from sqlalchemy import text
 
@@ -29,7 +30,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
 from shardboard.state.shards import Shard
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 OFFSETS: dict[int, float] = {1: 1000, 2: 2000, 3: 3000}
 """What the primaries last told."""
@@ -377,9 +378,9 @@ async def second_replica(console: Console, agents: FakeAgents) -> None:
 
 
 @pytest.mark.usefixtures("shop")
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents) -> None:
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents, sampling: Sampling) -> None:
     """Each time the loss is set up anew; whatever was done when the console was killed, the event tells the same."""
-    for step in range(1, 100):
+    for step in sampling.kill_steps(16, 100):
         await start_afresh(console, agents)
         await pairs.die(console, agents, 1)
         gate = Gate(step)

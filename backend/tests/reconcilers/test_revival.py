@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore, strides
+from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
+from backend.tests.sampling import Sampling
 from backend.tests.shards import until
 
 from shardboard.console import Console
@@ -22,7 +23,7 @@ from shardboard.state import actions, events, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import Event
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @pytest.fixture(autouse=True)
@@ -237,9 +238,8 @@ async def test_one_that_is_promoted_meanwhile_is_not_called_a_replica(console: C
     assert [event.shard_uid for event in await told(console, "replica_revived") if event.shard_uid == 4] == []
 
 
-@strides(3)
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents, stride: int) -> None:
-    for step in range(1, 100, stride):  # before every call and every transaction; behind one is before the next
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents, sampling: Sampling) -> None:
+    for step in sampling.kill_steps(36, 100):  # before every call and every transaction; behind one is before the next
         async with console.store.begin() as session:
             for order in await actions.recent(session):
                 await session.delete(order)

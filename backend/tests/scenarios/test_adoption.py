@@ -4,11 +4,13 @@ import os
 import signal
 import time
 
+import pytest
 from backend.tests.scenarios import databases
 
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.slow
 def test_a_killed_agent_stops_no_shard_and_adopts_them_again(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
@@ -31,6 +33,7 @@ def test_a_killed_agent_stops_no_shard_and_adopts_them_again(cluster: LocalClust
     assert cluster.engines() == []
 
 
+@pytest.mark.slow
 def test_a_killed_console_loses_no_second(cluster: LocalCluster) -> None:
     """The rings of the agents fill the new console's: its history has no hole where it was away."""
     uid = databases.create(cluster, databases.body(3))
@@ -45,6 +48,7 @@ def test_a_killed_console_loses_no_second(cluster: LocalCluster) -> None:
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(1))
     databases.settled(cluster, uid)

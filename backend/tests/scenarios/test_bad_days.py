@@ -20,6 +20,7 @@ from shardboard.local import LocalCluster, LocalError, ok, private_cluster
 KEYS = 500
 
 
+@pytest.mark.slow
 def test_both_nodes_of_a_pair_are_killed_and_its_data_come_back_from_disk(cluster: LocalCluster) -> None:
     """Nobody is left to promote: the primary starts again from its append-only file, its replica copies it anew."""
     always = {"data_persistence": "aof", "aof_policy": "appendfsync-always"}
@@ -38,6 +39,7 @@ def test_both_nodes_of_a_pair_are_killed_and_its_data_come_back_from_disk(cluste
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_without_persistence_nothing_starts_empty_before_somebody_says_so(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(1, replication=True))
     databases.settled(cluster, uid)

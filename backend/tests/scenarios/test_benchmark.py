@@ -60,6 +60,7 @@ def test_a_killed_console_and_a_killed_agent_lose_nothing(cluster: LocalCluster)
     assert ok(cluster.api.delete(f"/v1/benchmarks/{uid}")) == {"uid": uid}
 
 
+@pytest.mark.slow
 def test_a_scenario_from_the_command_line(cluster: LocalCluster, tmp_path: Path) -> None:
     database = databases.settled(cluster, databases.create(cluster, databases.body(1)))
     scenario = tmp_path / "quick.yaml"

@@ -15,7 +15,14 @@ from backend.tests.scenarios import databases
 from shardboard.local import LocalCluster, ok
 
 
-@pytest.mark.parametrize(("shards", "replication"), [(1, False), (1, True), (3, False), (3, True), (12, True)])
+@pytest.mark.parametrize(
+    ("shards", "replication"),
+    [
+        (1, False),
+        (3, True),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, True), (3, False), (12, True))),
+    ],
+)
 @pytest.mark.older
 def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shards: int, replication: bool) -> None:
     uid = databases.create(cluster, databases.body(shards, replication=replication))

@@ -88,6 +88,7 @@ def test_a_plain_client_goes_on_while_another_node_dies(cluster: LocalCluster) -
     )
 
 
+@pytest.mark.slow
 def test_a_database_of_one_shard_keeps_its_address_when_its_primary_moves(cluster: LocalCluster) -> None:
     bdb = served(cluster, databases.body(1, replication=True))
     [address], port = bdb["endpoints"][0]["addr"], bdb["endpoints"][0]["port"]
@@ -109,6 +110,7 @@ def test_a_database_of_one_shard_keeps_its_address_when_its_primary_moves(cluste
     assert writer.client.mset({"a": "1", "b": "2"}), "keys of different slots in one command"
 
 
+@pytest.mark.slow
 def test_threads_change_and_agents_restart_without_a_client_noticing(cluster: LocalCluster) -> None:
     bdb = served(cluster, databases.body(3, replication=True, **HIDDEN))
     writer = Writer(cluster.addresses[0], bdb["endpoints"][0]["port"])

@@ -8,7 +8,8 @@ from backend.tests.scenarios import databases, movement
 from shardboard.local import LocalCluster, ok
 
 
-@pytest.mark.parametrize("shards", [3, 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 3])
 def test_primary_and_replica_move_under_writes(cluster: LocalCluster, shards: int) -> None:
     uid = databases.create(cluster, databases.body(shards, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"
@@ -79,6 +80,7 @@ def _to_free_node(cluster: LocalCluster, uid: int, role: str) -> tuple[dict[str,
     return moving, int(free)
 
 
+@pytest.mark.slow
 def test_the_moving_primary_dies_while_it_is_copied(cluster: LocalCluster) -> None:
     """Its replica takes over, the newcomer copies that one, and the dead one is let go as ordered."""
     uid = databases.create(cluster, databases.body(2, replication=True, memory_size=1_000_000_000))

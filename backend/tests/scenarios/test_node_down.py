@@ -56,6 +56,7 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     """Order a reboot of node 3: its primaries are failed over, its shards come back as replicas, each resync is a span. What a
     client of another node's endpoint waits for is what the console tells of it."""

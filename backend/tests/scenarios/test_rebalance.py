@@ -3,11 +3,13 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 from backend.tests.scenarios import databases, movement
 
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.slow
 def test_a_new_node_gets_its_share_and_dense_gathers(cluster: LocalCluster) -> None:
     ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": False}))
     uid = databases.create(cluster, databases.body(3, replication=True))
@@ -36,6 +38,7 @@ def test_a_new_node_gets_its_share_and_dense_gathers(cluster: LocalCluster) -> N
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_replicas_go_and_come(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(2, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"

@@ -8,6 +8,7 @@ from backend.tests.scenarios import databases, movement
 from shardboard.local import LocalCluster, ok
 
 
+@pytest.mark.slow
 def test_lost_replicas_are_rebuilt_and_leftovers_go(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"

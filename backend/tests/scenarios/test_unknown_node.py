@@ -47,6 +47,7 @@ def _retry() -> Any:
     return Retry(ConstantBackoff(0.05), 200)
 
 
+@pytest.mark.slow
 def test_it_is_told_and_forgotten_and_the_slots_come_back(cluster: LocalCluster, foreign: valkey.Valkey) -> None:
     uid = databases.create(cluster, databases.body(3, data_internode_encryption=False))
     assert databases.settled(cluster, uid)["status"] == "active"
@@ -81,6 +82,7 @@ def test_it_is_told_and_forgotten_and_the_slots_come_back(cluster: LocalCluster,
     databases.delete(cluster, uid)
 
 
+@pytest.mark.slow
 def test_who_leads_though_nobody_ordered_it_is_told(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.body(3, replication=True))
     assert databases.settled(cluster, uid)["status"] == "active"

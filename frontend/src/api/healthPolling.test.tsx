@@ -1,4 +1,4 @@
-// @vitest-environment jsdom
+// @dom
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, renderHook } from '@testing-library/react';
 import type { ReactNode } from 'react';

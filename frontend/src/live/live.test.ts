@@ -1,4 +1,4 @@
-// @vitest-environment jsdom
+// @dom
 import { QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LATE_MS } from './freshness';

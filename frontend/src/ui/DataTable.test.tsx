@@ -1,4 +1,4 @@
-// @vitest-environment jsdom
+// @dom
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DataTable } from './DataTable';

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore, strides
+from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
 from backend.tests.reconcilers.slot_engines import SlotEngines
+from backend.tests.sampling import Sampling
 from backend.tests.shards import until
 
 from shardboard.console import Console
@@ -28,6 +29,9 @@ from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 from shardboard.state.shards import Shard
+
+MIN_STEPS = 200
+"""An operation has at least so many steps at which it can be killed."""
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("shop")]
 
@@ -156,17 +160,16 @@ async def test_pairs_are_removed(console: Console, agents: SlotEngines) -> None:
     assert set(told) == {str(10**9 // 2)}, "who shall hold more has the memory from the beginning"
 
 
-@strides(13, 3)
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: SlotEngines, stride: int) -> None:
-    for step in range(1, 400, stride):
-        count = 5 if step % 2 else 3
+async def test_killed_at_every_step_it_ends_well(console: Console, agents: SlotEngines, sampling: Sampling) -> None:
+    for turn, step in enumerate(sampling.kill_steps(MIN_STEPS, 400)):
+        count = 3 if turn % 2 else 5
         uid = await order(console, shards_count=count)
         gate = Gate(step)
         async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
             came_through = await _reached_or(gate, lambda uid=uid: over(console, uid))
         async with console.store.begin() as session:
             (await session.get_one(Action, uid)).lease_until = None
-        async with running(console, instance="test" if step % 3 else "another"):
+        async with running(console, instance="test" if turn % 3 else "another"):
             await until(lambda uid=uid: over(console, uid))
             await until(lambda: clean(console))
         action = await read(console, uid)
@@ -175,17 +178,16 @@ async def test_killed_at_every_step_it_ends_well(console: Console, agents: SlotE
         assert even(sizes)
         assert len(sizes) == count
         if came_through:
-            assert step > 50
+            assert step > MIN_STEPS
             return
     raise AssertionError("it never came through")
 
 
-@strides(17, 5)
 async def test_cancelled_at_every_step_what_was_reached_is_true(
-    console: Console, agents: SlotEngines, stride: int
+    console: Console, agents: SlotEngines, sampling: Sampling
 ) -> None:
     ends = set()
-    for step in range(1, 400, stride):
+    for step in sampling.kill_steps(MIN_STEPS, 400):
         before = await check(console, agents)
         count = 3 if len(before) > 3 else 5
         uid = await order(console, shards_count=count)
@@ -207,8 +209,10 @@ async def test_cancelled_at_every_step_what_was_reached_is_true(
         assert status in ("cancelled", "completed")
         ends.add((status, len(sizes)))
         if came_through:
-            assert {status for status, _ in ends} == {"cancelled", "completed"}
-            assert ("cancelled", 3) in ends, "before anything had moved"
+            assert "completed" in {status for status, _ in ends}
+            if sampling.thorough:
+                assert ("cancelled", 3) in ends, "before any slot had moved"
+                assert ("cancelled", 5) in ends
             return
     raise AssertionError("it never came through")
 

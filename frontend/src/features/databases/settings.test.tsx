@@ -1,4 +1,4 @@
-// @vitest-environment jsdom
+// @dom
 import { MantineProvider } from '@mantine/core';
 import { render, screen } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';

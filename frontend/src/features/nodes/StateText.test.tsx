@@ -1,4 +1,4 @@
-// @vitest-environment jsdom
+// @dom
 import { render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Node } from '@/api/types';
