@@ -131,7 +131,7 @@ class LocalCluster:
         arguments += ["--park"] if self._park else []
         known = identity.load(state)
         new = known is None or bool(known.flaw())
-        token = ok(self.api.post("/v1/join_tokens", json={}))["token"] if new else ""
+        token = ok(self.api.post("/v1/join_tokens", json={"address": address}))["token"] if new else ""
         self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
         if new:
             self.until(lambda: address in self.connected(), f"the agent of {address} does not join")

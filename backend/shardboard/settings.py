@@ -19,6 +19,7 @@ class Settings(BaseSettings):
         default=None, description="first start only; generated and printed once when absent"
     )
     admin_password_file: Path | None = Field(default=None, description="file that holds it instead")
+    cluster_name: str = Field(default="shardboard.local", description="host name of the cluster; first start only")
     state_dir: Path = Path("var")
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL; SQLite in the state directory when absent"
@@ -39,10 +40,12 @@ class Settings(BaseSettings):
     metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 turns it off")
     page_dir: Path = Field(default=PAGE, description="built web page")
     trusted_proxies: list[str] = Field(
-        default_factory=list, description="addresses of reverse proxies that are believed whom they forward for"
+        default_factory=list,
+        description="addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count",
     )
     public_names: list[str] = Field(
-        default_factory=list, description="more host names and addresses for the console's certificate"
+        default_factory=list,
+        description="more host names and addresses of the console: in its certificate, and accepted on loopback ports",
     )
     tls_cert: Path | None = Field(
         default=None, description="certificate chain (PEM) to use instead of the self-signed one"

@@ -176,7 +176,7 @@ def test_a_token_that_really_admits(
         authority = Authority.existing(console_state)
         store = Store(console_state.store_url, Bus(), store_keys(console_state))
         async with store.begin() as session:
-            admission = await admit(session, authority, Applicant(token, csr, "127.0.0.1", 9700, {}, is_here=True))
+            admission = await admit(session, authority, Applicant(token, csr, "127.0.1.1", 9700, {}))
         await store.close()
         return admission.node_uid
 

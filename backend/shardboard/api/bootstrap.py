@@ -1,22 +1,20 @@
 """First set-up over HTTP.
 
-Until the cluster is created, a script on the console's own machine needs no login, as in the reference. A request that
-came through a proxy, or under a name that is not this machine's, does not count as local: a web page in a local browser
-must not be able to create clusters.
+As in the reference, `create_cluster` names the cluster and replaces the initial administrator. Unlike there, it requires the
+initial administrator's password: a client's address proves nothing, because a reverse proxy on the console's machine makes every
+client look local.
 """
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from shardboard.api import audited
-from shardboard.api.deps import Evidence, Reader, TheConsole, Tx
-from shardboard.api.locality import is_local, is_loopback
+from shardboard.api.deps import Evidence, Principal, Reader, TheConsole, Tx, insist_on_role
 from shardboard.api.replies import errors
 from shardboard.db import take_back
-from shardboard.errors import ApiError, Forbidden, NotAcceptable
+from shardboard.errors import ApiError, NotAcceptable, Unauthorized
 from shardboard.queries import machine
 from shardboard.schemas import bootstrap as schema
 from shardboard.services import cluster as service
@@ -25,60 +23,55 @@ from shardboard.state import cluster
 
 router = APIRouter(tags=["cluster"])
 
-LOCAL = "local set-up"
+UNPROVEN = (
+    "Send the user name and password of the initial administrator (HTTP Basic). The console prints a generated password once, at "
+    "its first start; `shardboard reset-admin-password` sets a new one."
+)
 
 
-async def starter(request: Request, evidence: Evidence) -> str:
-    """Name of who may create the cluster: an administrator, or anybody on this machine, also with the login to be made."""
-    if not isinstance(evidence, ApiError):
-        if evidence.principal.role not in ADMINS:
-            raise Forbidden("unauthorized_action", f"The role {evidence.principal.role} does not allow this.")
-        return evidence.principal.username
-    if not _is_local(request):
-        raise evidence
-    audited.claimed(LOCAL)
-    return LOCAL
+async def creator(proof: Evidence) -> Principal:
+    """Return the administrator who creates the cluster."""
+    if isinstance(proof, ApiError):
+        raise Unauthorized(proof.code, UNPROVEN) if proof.code == "unauthorized" else proof
+    insist_on_role(proof.principal, ADMINS)
+    return proof.principal
 
 
-Starter = Annotated[str, Depends(starter)]
+Creator = Annotated[Principal, Depends(creator)]
 
 
 @router.get("/bootstrap", response_model=schema.BootstrapState, responses=errors())
-async def get_bootstrap(evidence: Evidence, session: Reader, console: TheConsole, request: Request) -> JSONResponse:
-    """How far the set-up is. The machine is described to users, and to local callers until the cluster exists."""
+async def get_bootstrap(proof: Evidence, session: Reader, console: TheConsole) -> JSONResponse:
+    """Return the state of the set-up, and to users a description of the console's machine."""
     row = await cluster.load(session)
-    known = not isinstance(evidence, ApiError)
     described = {}
-    if known or (row.bootstrap_state == "idle" and _is_local(request)):
+    if not isinstance(proof, ApiError):
         described = await run_in_threadpool(machine.describe, str(console.settings.state_dir))
     return JSONResponse(schema.render(row, described))
 
 
 @router.post("/bootstrap/create_cluster", response_model=schema.BootstrapState, responses=errors(406, 409))
-async def create_cluster(who: Starter, session: Tx, body: schema.CreateCluster) -> JSONResponse:
-    """Name the cluster and set its administrator."""
+async def create_cluster(admin: Creator, session: Tx, body: schema.CreateCluster) -> JSONResponse:
+    """Name the cluster and replace its initial administrator. Requires the initial administrator's password, which the console
+    prints at its first start. A cluster exists (409) after that, when the administrator's password was configured, when a user has
+    signed in, or when a node has joined."""
     name, credentials = body.cluster.name, body.credentials
-    row = await service.create(session, name, credentials.username, credentials.password, who)
+    row = await service.create(session, name, credentials.username, credentials.password, admin.username)
     return JSONResponse(schema.render(row, {}))
 
 
 @router.post("/bootstrap", response_model=schema.BootstrapState, responses=errors(406, 409))
-async def bootstrap(who: Starter, session: Tx, body: schema.Bootstrap) -> JSONResponse:
-    """The same with the action in the body."""
+async def bootstrap(admin: Creator, session: Tx, body: schema.Bootstrap) -> JSONResponse:
+    """Run the action that the body names."""
     if body.action != "create_cluster":
         sentence = "Only create_cluster is possible here; nodes join with `shardboard agent --join`."
         raise NotAcceptable("config_error", sentence, field="action")
-    return await create_cluster(who, session, body)
+    return await create_cluster(admin, session, body)
 
 
 @router.post("/bootstrap/validate/{action}", response_model=schema.BootstrapState, responses=errors(406, 409))
-async def validate_bootstrap(who: Starter, session: Tx, action: str, body: schema.CreateCluster) -> JSONResponse:
-    """Whether the action could be done; nothing is done."""
-    found = await bootstrap(who, session, schema.Bootstrap(action=action, **body.model_dump()))
+async def validate_bootstrap(admin: Creator, session: Tx, action: str, body: schema.CreateCluster) -> JSONResponse:
+    """Check an action without running it."""
+    found = await bootstrap(admin, session, schema.Bootstrap(action=action, **body.model_dump()))
     await take_back(session)
     return found
-
-
-def _is_local(request: Request) -> bool:
-    host = request.url.hostname
-    return is_local(request) and (host == "localhost" or is_loopback(host))

@@ -12,7 +12,6 @@ from shardboard.agent.contract import NodeFacts, Port, protocol
 from shardboard.api import audited
 from shardboard.api.deps import Admin, TheConsole, Tx
 from shardboard.api.errors import ERROR_REPLIES
-from shardboard.api.locality import is_from_here
 from shardboard.console import Console
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.times import iso
@@ -86,7 +85,6 @@ async def join(
         addr=body.addr,
         agent_port=body.agent_port,
         facts=body.facts.model_dump(),
-        is_here=is_from_here(request),
         renews=body.renews,
     )
     admission = await services.admit(session, console.authority, applicant)

@@ -1,12 +1,11 @@
 """Metrics for Prometheus: `/metrics` of the console, and a port of its own with the reference's paths `/` and `/v2`."""
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import PlainTextResponse
 
 from shardboard.api import audited
 from shardboard.api import errors as failures
 from shardboard.api.deps import Evidence, Reader, TheConsole, current_login, insist_on_role
-from shardboard.api.locality import is_local
 from shardboard.api.replies import errors
 from shardboard.console import Console
 from shardboard.queries.exposition import expose
@@ -18,10 +17,10 @@ router = APIRouter(tags=["statistics"])
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=errors())
-async def get_metrics(request: Request, session: Reader, console: TheConsole, proof: Evidence) -> PlainTextResponse:
-    """The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
-    `metrics_auth` decides."""
-    if not is_local(request) and (await cluster.load(session)).rules.metrics_auth:
+async def get_metrics(session: Reader, console: TheConsole, proof: Evidence) -> PlainTextResponse:
+    """Return the newest second in the text format of Prometheus. Requires a login or a service token unless the policy
+    `metrics_auth` is off."""
+    if (await cluster.load(session)).rules.metrics_auth:
         login = await current_login(proof)
         insist_on_role(login.principal, VIEWERS)
         login.principal.insist_on_reaching_all()

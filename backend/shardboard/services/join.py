@@ -32,7 +32,6 @@ class Applicant:
     addr: str
     agent_port: int
     facts: dict[str, Any]
-    is_here: bool
     """It runs on the console's own machine."""
     renews: bool = False
     """It takes new certificates while it runs. Others, of earlier releases, have theirs for ever."""
@@ -77,10 +76,11 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
     addr = _checked_addr(applicant.addr, "addr")
     if token.addr not in (None, addr):
         raise Unauthorized("access_denied", "The join token is for another address.", field="token")
-    if addr in authority.names and not applicant.is_here and token.addr is None:
-        # With its certificate it could pass for the console.
+    if addr in authority.names and token.addr is None:
+        # With its certificate it could pass for the console. The client's address does not prove on which machine the agent runs.
         sentence = (
-            f"{addr} is an address of the console: elsewhere than on its machine that takes a token made for {addr}."
+            f"{addr} is an address of the console, which requires a join token for that address. Create one on the console's "
+            f"machine with `shardboard token --address {addr}`, or with `POST /v1/join_tokens` and `address`."
         )
         raise NotAcceptable("config_error", sentence, field="addr")
     days = PEER_DAYS if applicant.renews else CA_DAYS

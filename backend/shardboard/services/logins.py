@@ -95,6 +95,8 @@ async def succeeded(
 ) -> User | None:
     """Forget failures from there; `audit` (sessions and tokens, not every call) notes the login. A user with a second factor
     needs a `code`, which is not valid again. None where somebody else has used it or the user has gone meanwhile."""
+    if audit:
+        await cluster.mark_created(session)  # before the user: changes of users lock the cluster first
     user = await _for_update(session, username)
     if user is None or (user.totp_secret is not None and not second_factor.use(user, code or "")):
         return None

@@ -12,9 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
+from shardboard.schemas.bootstrap import is_host_name
 from shardboard.services import logins, passwords, second_factor
 from shardboard.settings import Settings
-from shardboard.state import access, audit, events, login_failures, users
+from shardboard.state import access, audit, cluster, events, login_failures, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import LOOP_FAILED, Event
 from shardboard.state.users import REGULAR, Password, User
@@ -84,9 +85,12 @@ async def first_start(session: AsyncSession, settings: Settings) -> str | None:
 
 async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
     if (await session.execute(select(Cluster.uid))).first() is None:
+        if not is_host_name(settings.cluster_name):
+            message = "SHARDBOARD_CLUSTER_NAME must be a host name (letters, digits, hyphens and dots) of at most 64 characters."
+            raise NotAcceptable("config_error", message)
         session.add(
             Cluster(
-                name="shardboard.local",
+                name=settings.cluster_name,
                 created_at=datetime.now(UTC),
                 bootstrap_state="idle",
                 jwt_secret=secrets.token_urlsafe(48),
@@ -94,6 +98,8 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
         )
     if await users.count(session):
         await _mention_unused(session, settings)
+        if _is_configured(settings) or any(user.last_login for user in await every(session)):
+            await cluster.mark_created(session)
         return None
     try:
         given = settings.given_password
@@ -101,7 +107,17 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
         raise NotAcceptable("config_error", f"The administrator's password cannot be read: {error}.") from error
     password = given or passwords.generate()
     await set_admin(session, settings.admin_user, password)
+    if given:
+        await cluster.mark_created(session)
     return None if given else password
+
+
+def _is_configured(settings: Settings) -> bool:
+    """Return whether the settings have the administrator's password; its file may be removed after the first start."""
+    try:
+        return bool(settings.given_password)
+    except OSError:
+        return True
 
 
 async def set_admin(session: AsyncSession, username: str, password: str, *, originator: str = "system") -> User:

@@ -25,7 +25,8 @@ class Cluster(Base):
     name: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     bootstrap_state: Mapped[str]
-    """`idle` until create_cluster or the first node, then `completed`."""
+    """`idle` until create_cluster, the first sign-in or the first node, then `completed`. Always `completed` with a configured
+    administrator."""
     jwt_secret: Mapped[str] = mapped_column(Encrypted("cluster.jwt_secret"))
     audit_key: Mapped[str | None] = mapped_column(Encrypted("cluster.audit_key"))
     """Seals the audit trail. None until the first console of a release that keeps one."""
@@ -58,6 +59,12 @@ def changed_rules(cluster: Cluster) -> set[str]:
 async def load(session: AsyncSession) -> Cluster:
     """The cluster row; it exists from the first start of the console on."""
     return (await session.execute(select(Cluster))).scalar_one()
+
+
+async def mark_created(session: AsyncSession) -> None:
+    """Record that the cluster exists, after which bootstrap is refused."""
+    if (await load(session)).bootstrap_state == "idle":
+        (await load_for_update(session)).bootstrap_state = "completed"
 
 
 async def load_for_update(session: AsyncSession) -> Cluster:

@@ -69,9 +69,9 @@ def state_dir(tmp_path: Path) -> Path:
     return directory
 
 
-async def token_of(console: Console, authority: Authority | None = None) -> str:
+async def token_of(console: Console, authority: Authority | None = None, addr: str = "127.0.0.1") -> str:
     async with console.store.begin() as session:
-        return (await create_token(session, authority or console.authority, originator="admin"))[0]
+        return (await create_token(session, authority or console.authority, originator="admin", addr=addr))[0]
 
 
 async def attempt(
@@ -177,7 +177,7 @@ async def test_a_disk_that_cannot_be_written_is_told(
 
 async def test_used_and_expired_tokens(console: Console, port: int, state_dir: Path, tmp_path: Path) -> None:
     url = f"https://localhost:{port}"
-    used = await token_of(console)
+    used = await token_of(console, addr="127.0.0.2")
     (tmp_path / "first").mkdir()
     await attempt(url, used, tmp_path / "first", "127.0.0.2")
     assert "used already" in await refusal(url, used, state_dir)

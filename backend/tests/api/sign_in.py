@@ -5,14 +5,24 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 from backend.tests.application import app_of
+from backend.tests.conftest import PASSWORD
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from shardboard.console import Console
+from shardboard.services import passwords
+from shardboard.settings import Settings
 
 ANN = {"email": "ann@example.org", "password": "correct horse", "role": "db_viewer"}
 FORM = {"username": ANN["email"], "password": ANN["password"]}
+
+
+def generated_password(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings without an administrator's password; the one that the first start generates is PASSWORD."""
+    monkeypatch.setattr(passwords, "generate", lambda: PASSWORD)
+    return settings.model_copy(update={"admin_password": None})
 
 
 async def added(client: httpx.AsyncClient) -> int:

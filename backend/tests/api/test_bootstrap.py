@@ -1,12 +1,18 @@
-"""First set-up over HTTP, and who may do it."""
+"""First set-up over HTTP. It requires the initial administrator's password, wherever the request comes from."""
 
 from typing import Any
 
 import httpx
 import pytest
+from backend.tests.api.sign_in import generated_password
 from backend.tests.application import app_of
+from backend.tests.conftest import PASSWORD, USER
+from pydantic import SecretStr
 
 from shardboard.console import Console
+from shardboard.services.users import first_start
+from shardboard.settings import Settings
+from shardboard.state import cluster
 
 BODY = {
     "action": "create_cluster",
@@ -14,6 +20,14 @@ BODY = {
     "credentials": {"username": "first@example.org", "password": "a long password"},
     "node": {"paths": {"persistent_path": "/var"}},
 }
+CREATE = "/v1/bootstrap/create_cluster"
+VALIDATE = "/v1/bootstrap/validate/create_cluster"
+
+
+@pytest.fixture
+def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings without an administrator's password, so that the first start generates one."""
+    return generated_password(settings, monkeypatch)
 
 
 def caller(
@@ -23,55 +37,115 @@ def caller(
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
 
 
-@pytest.mark.parametrize("path", ["/v1/bootstrap/create_cluster", "/v1/bootstrap"])
-async def test_local_caller_creates_the_cluster_once(console: Console, path: str) -> None:
-    async with caller(console, "127.0.0.1") as local:
-        shown = (await local.get("/v1/bootstrap")).json()
+async def state_of(client: httpx.AsyncClient) -> str:
+    return str((await client.get("/v1/bootstrap")).json()["bootstrap_status"]["state"])
+
+
+@pytest.mark.parametrize("path", [CREATE, "/v1/bootstrap"])
+async def test_administrator_creates_the_cluster_once(console: Console, path: str) -> None:
+    async with caller(console, "192.0.2.1", auth=(USER, PASSWORD)) as remote:
+        shown = (await remote.get("/v1/bootstrap")).json()
         assert shown["bootstrap_status"]["state"] == "idle"
         assert shown["local_node_info"]["available_addresses"] == shown["local_node_info"]["available_addrs"]
         assert shown["local_node_info"]["uid"] == "1"
-        reply = await local.post(path, json=BODY)
+        reply = await remote.post(path, json=BODY)
         assert reply.status_code == 200, reply.text
         assert reply.json()["bootstrap_status"]["state"] == "completed"
-        assert (await local.post(path, json=BODY)).status_code == 409
-        local.auth = ("first@example.org", "a long password")
-        assert (await local.get("/v1/cluster")).json()["name"] == "bench.example.org"
+        remote.auth = ("first@example.org", "a long password")
+        again = await remote.post(path, json=BODY)
+        assert (again.status_code, again.json()["error_code"]) == (409, "cluster_exists")
+        assert (await remote.get("/v1/cluster")).json()["name"] == "bench.example.org"
 
 
-async def test_machine_is_not_described_without_login(client: httpx.AsyncClient, console: Console) -> None:
+@pytest.mark.parametrize("path", [CREATE, "/v1/bootstrap", VALIDATE])
+@pytest.mark.parametrize(
+    ("address", "base_url", "headers"),
+    [
+        ("127.0.0.1", "http://localhost:8080", {}),
+        ("127.0.0.1", "http://127.0.0.1:8080", {}),
+        ("::1", "http://[::1]:8080", {}),
+        ("192.0.2.1", "http://localhost:8080", {}),
+        ("127.0.0.1", "http://rebound.example.com:8080", {}),
+        ("127.0.0.1", "http://localhost:8080", {"X-Forwarded-For": "127.0.0.1"}),
+        ("127.0.0.1", "http://localhost:8080", {"Origin": "http://localhost:8080"}),
+    ],
+)
+async def test_no_address_replaces_the_password(
+    console: Console, path: str, address: str, base_url: str, headers: dict[str, str]
+) -> None:
+    """A reverse proxy that adds no headers makes every client look local."""
+    async with caller(console, address, base_url, headers=headers) as other:
+        reply = await other.post(path, json=BODY)
+        assert reply.status_code == 401
+        assert "initial administrator" in reply.json()["description"]
+        shown = (await other.get("/v1/bootstrap")).json()
+        assert (shown["bootstrap_status"]["state"], shown["local_node_info"]) == ("idle", {})
+        other.auth = (USER, PASSWORD)
+        assert (await other.get("/v1/users")).status_code == 200
+
+
+@pytest.mark.parametrize("login", [("first@example.org", "a long password"), (USER, "wrong password")])
+async def test_wrong_credentials_are_refused(console: Console, login: tuple[str, str]) -> None:
+    async with caller(console, "127.0.0.1", auth=login) as local:
+        reply = await local.post(CREATE, json=BODY)
+        assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
+        assert await state_of(local) == "idle"
+
+
+async def test_guessing_is_limited_as_for_every_login(console: Console) -> None:
+    async with caller(console, "127.0.0.1", auth=(USER, "wrong password")) as local:
+        for _ in range(5):
+            assert (await local.post(CREATE, json=BODY)).status_code == 401
+        local.auth = (USER, PASSWORD)
+        assert (await local.post(CREATE, json=BODY)).status_code == 401, "the right password waits, too"
+    async with caller(console, "192.0.2.1", auth=(USER, PASSWORD)) as other:
+        assert (await other.post(CREATE, json=BODY)).status_code == 200
+
+
+async def test_a_configured_administrator_makes_the_cluster_exist(console: Console, settings: Settings) -> None:
+    configured = settings.model_copy(update={"admin_password": SecretStr(PASSWORD)})
+    async with console.store.begin() as session:
+        await first_start(session, configured)
+    async with caller(console, "127.0.0.1") as local:
+        assert await state_of(local) == "completed"
+        assert (await local.post(CREATE, json=BODY)).status_code == 401
+        local.auth = (USER, PASSWORD)
+        for path in (CREATE, "/v1/bootstrap", VALIDATE):
+            reply = await local.post(path, json=BODY)
+            assert (reply.status_code, reply.json()["error_code"]) == (409, "cluster_exists")
+        assert [user["email"] for user in (await local.get("/v1/users")).json()] == [USER]
+
+
+@pytest.mark.parametrize("path", ["/v1/session", "/v1/users/authorize"])
+async def test_the_first_sign_in_makes_the_cluster_exist(console: Console, path: str) -> None:
+    async with caller(console, "192.0.2.1", "https://console") as browser:
+        assert (await browser.post(path, json={"username": USER, "password": "wrong password"})).status_code == 401
+        assert await state_of(browser) == "idle"
+        assert (await browser.post(path, json={"username": USER, "password": PASSWORD})).status_code == 200
+        assert await state_of(browser) == "completed"
+    async with caller(console, "127.0.0.1", auth=(USER, PASSWORD)) as local:
+        assert (await local.post(CREATE, json=BODY)).status_code == 409
+
+
+async def test_earlier_sign_ins_count_after_an_upgrade(console: Console, settings: Settings) -> None:
+    async with caller(console, "192.0.2.1", "https://console") as browser:
+        await browser.post("/v1/session", json={"username": USER, "password": PASSWORD})
+        async with console.store.begin() as session:  # as a release before would have left it
+            (await cluster.load_for_update(session)).bootstrap_state = "idle"
+        assert await state_of(browser) == "idle"
+        async with console.store.begin() as session:
+            await first_start(session, settings)
+        assert await state_of(browser) == "completed"
+
+
+async def test_machine_is_described_to_users_only(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.get("/v1/bootstrap")).json()["local_node_info"]["cores"] > 0
     client.auth = None
     assert (await client.get("/v1/bootstrap")).json()["local_node_info"] == {}
 
 
-@pytest.mark.parametrize(
-    ("address", "base_url", "headers"),
-    [
-        ("192.0.2.1", "http://localhost:8080", {}),
-        ("127.0.0.1", "http://rebound.example.com:8080", {}),
-        ("127.0.0.1", "http://localhost:8080", {"X-Forwarded-For": "192.0.2.1"}),
-        ("127.0.0.1", "http://localhost:8080", {"Origin": "http://evil.example.com"}),
-    ],
-)
-async def test_others_need_a_login(console: Console, address: str, base_url: str, headers: dict[str, str]) -> None:
-    async with caller(console, address, base_url, headers=headers) as other:
-        reply = await other.post("/v1/bootstrap/create_cluster", json=BODY)
-        assert reply.status_code == 401
-        assert (await other.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
-
-
-async def test_a_local_caller_may_send_the_login_that_is_to_be_made(console: Console) -> None:
-    async with caller(console, "127.0.0.1", auth=("first@example.org", "a long password")) as local:
-        assert (await local.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
-        assert (await local.get("/v1/cluster")).status_code == 200
-
-
-async def test_administrator_from_afar(client: httpx.AsyncClient) -> None:
-    assert (await client.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
-
-
 async def test_one_administrator_is_left(client: httpx.AsyncClient, console: Console) -> None:
-    assert (await client.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
+    assert (await client.post(CREATE, json=BODY)).status_code == 200
     assert (await client.get("/v1/users")).status_code == 401, "the first start's"
     client.auth = ("first@example.org", "a long password")
     assert [user["email"] for user in (await client.get("/v1/users")).json()] == ["first@example.org"]
@@ -93,19 +167,16 @@ async def test_one_administrator_is_left(client: httpx.AsyncClient, console: Con
 async def test_refused(client: httpx.AsyncClient, changes: dict[str, Any], status: int, code: str) -> None:
     reply = await client.post("/v1/bootstrap", json={**BODY, **changes})
     assert (reply.status_code, reply.json()["error_code"]) == (status, code)
-    assert (await client.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
+    assert await state_of(client) == "idle"
 
 
-async def test_validation_does_nothing(console: Console) -> None:
-    async with caller(console, "127.0.0.1") as local:
-        path = "/v1/bootstrap/validate/create_cluster"
-        assert (await local.post(path, json=BODY)).status_code == 200
-        assert (await local.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
-        for wrong in ({"cluster": {"name": "no_host"}}, {"credentials": {"username": "a:b", "password": "a long one"}}):
-            assert (await local.post(path, json={**BODY, **wrong})).status_code == 406
-        reply = await local.post("/v1/bootstrap/validate/join_cluster", json=BODY)
-        assert (reply.status_code, reply.json()["error_code"]) == (406, "config_error")
-        assert (await local.post("/v1/bootstrap/create_cluster", json=BODY)).status_code == 200
-        assert (await local.post(path, json=BODY)).status_code == 409
-    async with caller(console, "192.0.2.1") as other:
-        assert (await other.post(path, json=BODY)).status_code == 401
+async def test_validation_does_nothing(client: httpx.AsyncClient) -> None:
+    assert (await client.post(VALIDATE, json=BODY)).status_code == 200
+    assert await state_of(client) == "idle"
+    for wrong in ({"cluster": {"name": "no_host"}}, {"credentials": {"username": "a:b", "password": "a long one"}}):
+        assert (await client.post(VALIDATE, json={**BODY, **wrong})).status_code == 406
+    reply = await client.post("/v1/bootstrap/validate/join_cluster", json=BODY)
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "config_error")
+    assert (await client.post(CREATE, json=BODY)).status_code == 200
+    client.auth = ("first@example.org", "a long password")
+    assert (await client.post(VALIDATE, json=BODY)).status_code == 409

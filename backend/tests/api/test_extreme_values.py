@@ -6,12 +6,15 @@ from typing import Any
 
 import httpx
 import pytest
+from backend.tests.api.sign_in import generated_password
 from backend.tests.api.test_bootstrap import BODY, caller
+from backend.tests.conftest import PASSWORD, USER
 from backend.tests.sampling import Sampling
 
 from shardboard.console import Console
 from shardboard.domain.cluster_settings import NAMES
 from shardboard.services import passwords
+from shardboard.settings import Settings
 from shardboard.state import login_failures
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
@@ -23,6 +26,12 @@ VALUES: list[Any] = [
     *([], {}, [[]], [None], [{}], ["x"] * 5000, {"": ""}, {"a": {"b": []}}),
 ]
 ADMIN = "admin@example.org"
+
+
+@pytest.fixture
+def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings without an administrator's password: the cluster does not exist yet."""
+    return generated_password(settings, monkeypatch)
 
 
 async def insist_that_all_goes_on(client: httpx.AsyncClient) -> None:
@@ -84,7 +93,7 @@ async def test_no_rule_locks_everybody_out(client: httpx.AsyncClient, sampling: 
 @pytest.mark.parametrize("name", [*VALUES[10:19], "a:b", ":", "a" * 255])
 async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Console, name: str) -> None:
     """HTTP Basic ends a user name at its first colon."""
-    async with caller(console, "127.0.0.1") as local:
+    async with caller(console, "127.0.0.1", auth=(USER, PASSWORD)) as local:
         reply = await local.post(
             "/v1/bootstrap", json=BODY | {"credentials": {"username": name, "password": "a long password"}}
         )

@@ -29,8 +29,8 @@ A dot says that it is let in, not that it succeeds. Everybody changes the own na
 `/v1/users/password`; of others, here one with the role db_viewer, the [guide](guide/users.md) says more. Roles of the cluster's
 own may call what their management role may, and so may service tokens; those that reach some databases only may call
 [less](guide/users.md#some-databases-only), call by call in `backend/tests/api/test_reach.py`. Passwords of databases and places of
-backups are shown to those only who may change them. `refresh_jwt` wants a token, `/metrics` a login from other machines only
-(policy `metrics_auth`), and `bootstrap/join` a join token.
+backups are shown to those only who may change them. `refresh_jwt` requires a token and
+`bootstrap/join` a join token. `/metrics` requires no login where the policy `metrics_auth` is off.
 
 """
 

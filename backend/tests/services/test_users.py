@@ -47,7 +47,18 @@ async def test_a_given_password_is_used_and_not_told(store: Store, settings: Set
     assert await start(store, with_password(settings, GIVEN)) is None
     async with store.read() as session:
         (admin,) = await every(session)
+        assert (await cluster.load(session)).bootstrap_state == "completed"
     assert await passwords.matching(GIVEN, [admin.password_hash])
+
+
+async def test_the_cluster_name_is_configured_for_the_first_start(store: Store, settings: Settings) -> None:
+    for wrong in ("", "two words", "a" * 65):
+        with pytest.raises(NotAcceptable, match="SHARDBOARD_CLUSTER_NAME must be a host name"):
+            await start(store, settings.model_copy(update={"cluster_name": wrong}))
+    for name in ("prod.example.org", "other.example.org"):
+        await start(store, settings.model_copy(update={"cluster_name": name}))
+        async with store.read() as session:
+            assert (await cluster.load(session)).name == "prod.example.org"
 
 
 async def test_the_file_of_a_password_may_go_once_it_was_used(store: Store, settings: Settings, tmp_path: Path) -> None:

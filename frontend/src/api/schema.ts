@@ -13,8 +13,8 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description The newest second in the text format of Prometheus. Without login from the machine itself; from elsewhere the policy
-         *     `metrics_auth` decides.
+         * @description Return the newest second in the text format of Prometheus. Requires a login or a service token unless the policy
+         *     `metrics_auth` is off.
          */
         get: operations["get_metrics_metrics_get"];
         put?: never;
@@ -1093,13 +1093,13 @@ export interface paths {
         };
         /**
          * Get Bootstrap
-         * @description How far the set-up is. The machine is described to users, and to local callers until the cluster exists.
+         * @description Return the state of the set-up, and to users a description of the console's machine.
          */
         get: operations["get_bootstrap_v1_bootstrap_get"];
         put?: never;
         /**
          * Bootstrap
-         * @description The same with the action in the body.
+         * @description Run the action that the body names.
          */
         post: operations["bootstrap_v1_bootstrap_post"];
         delete?: never;
@@ -1119,7 +1119,9 @@ export interface paths {
         put?: never;
         /**
          * Create Cluster
-         * @description Name the cluster and set its administrator.
+         * @description Name the cluster and replace its initial administrator. Requires the initial administrator's password, which the console
+         *     prints at its first start. A cluster exists (409) after that, when the administrator's password was configured, when a user has
+         *     signed in, or when a node has joined.
          */
         post: operations["create_cluster_v1_bootstrap_create_cluster_post"];
         delete?: never;
@@ -1159,7 +1161,7 @@ export interface paths {
         put?: never;
         /**
          * Validate Bootstrap
-         * @description Whether the action could be done; nothing is done.
+         * @description Check an action without running it.
          */
         post: operations["validate_bootstrap_v1_bootstrap_validate__action__post"];
         delete?: never;

@@ -212,8 +212,8 @@ export const SECTIONS: readonly Section[] = [
       },
       {
         name: 'metrics_auth',
-        label: 'Metrics for Prometheus need a user',
-        help: 'Of /metrics, asked for from another machine.',
+        label: 'Metrics for Prometheus require a login',
+        help: 'If off, anyone who can reach the console can read /metrics.',
       },
       {
         name: 'master_healthcheck_api_auth',
