@@ -54,11 +54,13 @@ def origin(request: Request) -> str:
     return audited.origin(request.scope)
 
 
-def set_cookie(request: Request, response: Response, value: str, max_age: int) -> None:
-    """The session's, which no script can read and no other site can send."""
-    response.set_cookie(
-        COOKIE, value, max_age=max_age, secure=request.url.scheme == "https", httponly=True, samesite="strict"
-    )
+def set_cookie(response: Response, value: str, max_age: int) -> None:
+    """Set the session cookie: scripts cannot read it, and other sites cannot send it.
+
+    It is always `Secure`, because a reverse proxy that ends TLS need not say so. Browsers accept such cookies from
+    http://localhost, too.
+    """
+    response.set_cookie(COOKIE, value, max_age=max_age, secure=True, httponly=True, samesite="strict")
 
 
 def same(given: str, kept: str) -> bool:

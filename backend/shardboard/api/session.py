@@ -102,7 +102,7 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
         shown = await _shape(session, found.user)
     if password is not None or codes is not None:
         look_again(console.store)
-    credentials.set_cookie(request, response, token, sessions.SECONDS)
+    credentials.set_cookie(response, token, sessions.SECONDS)
     return shown.model_copy(update={"recovery_codes": codes})
 
 
@@ -164,13 +164,13 @@ async def current(session: Reader, principal: AnyViewer) -> SessionInfo:
 
 
 @router.delete("")
-async def log_out(request: Request, response: Response, login: CurrentLogin, console: TheConsole) -> dict[str, str]:
+async def log_out(response: Response, login: CurrentLogin, console: TheConsole) -> dict[str, str]:
     """Log out: the session is void from now on, wherever its cookie was copied to."""
     if login.session_uid is not None:
         async with console.store.begin() as session:
             await sessions.log_out(session, login.session_uid, login.principal)
         look_again(console.store)
-    credentials.set_cookie(request, response, "", 0)
+    credentials.set_cookie(response, "", 0)
     return {}
 
 

@@ -25,6 +25,8 @@ from shardboard.state import audit, cluster, events
 router = APIRouter(tags=["session"])
 
 Text = Annotated[str, Field(max_length=500)]
+COOKIE = "__Host-shardboard_sso"
+"""The prefix keeps other hosts of the domain from setting it."""
 LONGEST_REPLY = 4_000
 LONGEST_PAGE = 500
 
@@ -154,13 +156,12 @@ async def start(
     except ApiError as refusal:
         return await _back(console, request, attempt.then, refusal.code, refusal.description)
     reply = RedirectResponse(url, 303)
-    secure = request.url.scheme == "https"
-    # Lax: the provider sends the browser back. With the prefix no neighbour of this host plants one.
+    # Lax: the provider sends the browser back.
     reply.set_cookie(
-        _cookie(request),
+        COOKIE,
         service.seal(here, attempt),
         max_age=service.ATTEMPT_SECONDS,
-        secure=secure,
+        secure=True,
         httponly=True,
         samesite="lax",
     )
@@ -178,7 +179,7 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
     try:
         async with console.store.read() as session:
             provider, here = await service.enabled_provider(session), await cluster.load(session)
-        attempt = service.unseal(here, request.cookies.get(_cookie(request), ""))
+        attempt = service.unseal(here, request.cookies.get(COOKIE, ""))
         then = attempt.then
         if not credentials.same(said.get("state", ""), attempt.state):
             raise Refused("too_late", "Another sign-in was begun in this browser since; begin again.")
@@ -202,8 +203,8 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
             await _sign_out(console, who)
         return await _back(console, request, then, refusal.code, refusal.description)
     reply = RedirectResponse(then, 303)
-    credentials.set_cookie(request, reply, token, sessions.SECONDS)
-    _forget_attempt(request, reply)
+    credentials.set_cookie(reply, token, sessions.SECONDS)
+    _forget_attempt(reply)
     return reply
 
 
@@ -220,7 +221,7 @@ async def _back(console: Console, request: Request, then: str, code: str, senten
             events.record(session, "authentication_err", told, source="cluster", severity="WARNING")
     query = {"refused": code, **({"next": then} if then != "/" else {})}
     reply = RedirectResponse(f"/login?{urlencode(query)}", 303)
-    _forget_attempt(request, reply)
+    _forget_attempt(reply)
     return reply
 
 
@@ -235,12 +236,8 @@ def _redirect_uri(request: Request) -> str:
     return f"{request.base_url}v1/session/sso/callback"
 
 
-def _cookie(request: Request) -> str:
-    return f"{'__Host-' if request.url.scheme == 'https' else ''}shardboard_sso"
-
-
-def _forget_attempt(request: Request, reply: RedirectResponse) -> None:
-    reply.delete_cookie(_cookie(request), secure=request.url.scheme == "https", httponly=True, samesite="lax")
+def _forget_attempt(reply: RedirectResponse) -> None:
+    reply.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
 
 
 def _is_of_page(path: str) -> bool:

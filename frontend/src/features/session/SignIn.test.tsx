@@ -180,3 +180,11 @@ it('says why single sign-on let nobody in', () => {
   show({ refused: 'provider_fault' });
   expect(screen.getByText(/the console’s events say why/)).toBeTruthy();
 });
+
+it('warns where the browser would drop the session cookie', () => {
+  expect(screen.queryByText(/Open the console with https/)).toBeNull();
+  cleanup();
+  vi.stubGlobal('isSecureContext', false);
+  show();
+  expect(screen.getByRole('alert').textContent).toContain('Open the console with https://');
+});

@@ -91,6 +91,13 @@ export function SignIn({ next, refused, onDone }: Props) {
           <h1>Shardboard</h1>
         </div>
         <Stack gap="sm">
+          {/* The session cookie is `Secure`: browsers drop it here, and signing in would have no effect. */}
+          {window.isSecureContext === false && (
+            <Alert color="orange" role="alert">
+              This connection is not encrypted, so your browser does not keep you signed in. Open
+              the console with https://.
+            </Alert>
+          )}
           <TextInput
             label="User"
             name="username"
