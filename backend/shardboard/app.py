@@ -9,7 +9,9 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 
 from shardboard import __version__, garbage, recent_log, serving
@@ -75,6 +77,7 @@ from shardboard.api import (
     webhooks,
 )
 from shardboard.api.feed import Feed
+from shardboard.api.host_names import protected
 from shardboard.api.middleware import install as install_middleware
 from shardboard.api.page import mount_page
 from shardboard.authority import Authority
@@ -124,6 +127,9 @@ from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events, issued_certificates
 from shardboard.supervision import Loop, Supervisor
+
+PLAIN_HOST = "127.0.0.1"
+"""Address of the plain HTTP port: other machines cannot reach it."""
 
 
 def create_app(console: Console) -> FastAPI:
@@ -328,17 +334,24 @@ async def run(settings: Settings) -> None:
     """Until told to stop, or until a vital loop fails for good: a console that looks alive but does nothing helps nobody."""
     async with opened(settings) as (console, password), running_loops(console) as failed:
         _greet(console, password)
-        app = create_app(console)
-        tls = {"ssl_context_factory": lambda *_: console.certificate.context}
-        proxies = settings.trusted_proxies
-        configs = [serving.config(app, settings.https_host, settings.https_port, proxies=proxies, **tls)]
-        if settings.http_port:
-            configs.append(serving.config(app, "127.0.0.1", settings.http_port, proxies=proxies))
-        if settings.metrics_port:
-            metrics = prometheus.create_app(console)
-            configs.append(serving.config(metrics, settings.https_host, settings.metrics_port, proxies=proxies, **tls))
+        configs = servers(console, create_app(console))
         garbage.settle()
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
+
+
+def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:
+    """Return the console's servers: HTTPS, plain HTTP for programs and reverse proxies on this machine, and metrics."""
+    settings = console.settings
+    tls = {"ssl_context_factory": lambda *_: console.certificate.context}
+    listeners: list[tuple[FastAPI, str, int, dict[str, Any]]] = [(app, settings.https_host, settings.https_port, tls)]
+    if settings.http_port:
+        listeners.append((app, PLAIN_HOST, settings.http_port, {}))
+    if settings.metrics_port:
+        listeners.append((prometheus.create_app(console), settings.https_host, settings.metrics_port, tls))
+    return [
+        serving.config(protected(served, console, host), host, port, proxies=settings.trusted_proxies, **options)
+        for served, host, port, options in listeners
+    ]
 
 
 def _greet(console: Console, password: str | None) -> None:

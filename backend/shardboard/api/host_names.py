@@ -1,0 +1,65 @@
+"""Refuse unknown host names on listeners that only this machine reaches.
+
+A web page of another site can make its own host name resolve to 127.0.0.1 (DNS rebinding) and then read what a loopback port
+returns. Its requests still carry that name.
+"""
+
+import ipaddress
+import re
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from shardboard.api.middleware import HEADERS
+from shardboard.api.replies import failure
+from shardboard.console import Console
+from shardboard.tls import normal_name
+
+_HOST = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+
+
+def protected(app: ASGIApp, console: Console, address: str) -> ASGIApp:
+    """Return `app` as a listener on `address` serves it: on a loopback address, for known host names only."""
+    return KnownHosts(app, console) if _is_loopback(address) else app
+
+
+class KnownHosts:
+    """Accept loopback names, SHARDBOARD_PUBLIC_NAMES and the names in the console's certificates."""
+
+    def __init__(self, app: ASGIApp, console: Console) -> None:
+        self._app = app
+        self._console = console
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_known(Headers(scope=scope).get("host", ""), self._names()):
+            await self._app(scope, receive, send)
+            return
+        message = (
+            "This port does not serve the host name of the request. To allow a name, add it to SHARDBOARD_PUBLIC_NAMES and restart "
+            "the console."
+        )
+        reply = failure(421, "unknown_host", message)
+        reply.headers.update({**HEADERS, "Cache-Control": "no-store"})
+        await reply(scope, receive, send)
+
+    def _names(self) -> set[str]:
+        public = {normal_name(name) for name in self._console.settings.public_names}
+        return {*public, *self._console.authority.names, *map(normal_name, self._console.certificate.identity.names)}
+
+
+def is_known(host: str, names: Collection[str]) -> bool:
+    """Return whether a `Host` header has a loopback name or one of `names`, which may be wildcards as in certificates."""
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = normal_name(found["ipv6"] or found["name"].rstrip("."))
+    wildcard = f"*.{name.partition('.')[2]}"
+    return _is_loopback(name) or name in names or wildcard in names
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
