@@ -1,5 +1,5 @@
 # What must come from the operating system: Python, Node, Rust, a C compiler, Valkey or what building it takes, and for the tests Chromium,
-# PostgreSQL and OpenLDAP. Sourced by scripts/setup.
+# PostgreSQL, OpenLDAP, nginx and HAProxy. Sourced by scripts/setup.
 
 oldest_python=3.11
 oldest_node=20.19.0
@@ -78,6 +78,8 @@ require_system_packages() {
     command -v nft >/dev/null || [[ -x /usr/sbin/nft ]] || missing+=(nftables)
     command -v slapd >/dev/null || [[ -x /usr/sbin/slapd ]] || missing+=(slapd)
     command -v ldapsearch >/dev/null || missing+=(ldap-utils)
+    command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || missing+=(nginx)
+    command -v haproxy >/dev/null || [[ -x /usr/sbin/haproxy ]] || missing+=(haproxy)
   fi
   if [[ ! -x .venv/bin/python ]]; then
     find_python

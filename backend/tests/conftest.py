@@ -46,7 +46,7 @@ ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
 HERE = Path(__file__).parent
 REAL = (
     *("agent", "driver", "scenarios", "bench"),
-    *("test_demo_load.py", "test_lifeline.py", "test_probing.py", "test_tending.py"),
+    *("test_demo_load.py", "test_lifeline.py", "test_probing.py", "test_reverse_proxy.py", "test_tending.py"),
 )
 """Folders, and files beside them, whose tests start processes."""
 LOG_LINES = 15
