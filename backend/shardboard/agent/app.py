@@ -66,7 +66,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
     priorities = Priorities()
     storage = flash.find(settings)
     supervisor = Supervisor(settings, priorities.watch, storage)
-    proxy = Proxy(settings)
+    proxy = Proxy(settings, supervisor.engine_id)
     loads = Loads(settings)
     renewal.also_shown_by(proxy.read_certificate)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy)
@@ -138,13 +138,13 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         return [shard.report() for shard in supervisor.shards.values()]
 
     async def restart(request: RestartShards) -> list[ShardOutcome]:
-        return await supervisor.restart(request.uids, discard_data=request.discard_data)
+        return await supervisor.restart(request.uids, discard_data=request.discard_data, engine_ids=request.engine_ids)
 
     async def end_hung(request: EndHung) -> list[ShardOutcome]:
-        return await supervisor.end_hung(request.uids)
+        return await supervisor.end_hung(request.uids, engine_ids=request.engine_ids)
 
     async def remove(request: RemoveShards) -> list[ShardOutcome]:
-        return await supervisor.remove(request.uids, dead_only=request.dead_only)
+        return await supervisor.remove(request.uids, dead_only=request.dead_only, engine_ids=request.engine_ids)
 
     async def command(requests: list[ShardCommand]) -> list[CommandResult]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
@@ -183,7 +183,7 @@ def _load_routes(loads: Loads) -> list[Route]:
 
 
 async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResult:
-    shard = supervisor.shards.get(request.uid)
+    shard = supervisor.find(request.uid, request.engine_id)
     if shard is None or shard.state != "running":
         return CommandResult(uid=request.uid, ok=False, reply=f"shard {request.uid} does not run here")
     return await result_of(request.uid, _reply(shard, request), COMMAND_TIMEOUT)

@@ -18,7 +18,7 @@ _RELOAD = (
 
 async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[CommandResult]:
     """Bring them to all shards of the database that are here; one that does not run finds them when it is started again."""
-    concerned = [shard for shard in supervisor.shards.values() if shard.record.spec.bdb_uid == order.bdb_uid]
+    concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
     return await asyncio.gather(
         *(
             result_of(shard.record.spec.uid, _renew(shard, order), ANSWER_SECONDS, "its certificates")

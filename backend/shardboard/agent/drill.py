@@ -71,7 +71,12 @@ class Drills:
                 return
             if drill.kind == "kill":
                 await asyncio.sleep(REPLY_SECONDS)
-            chosen = list(self._supervisor.shards) if drill.uid is None else [drill.uid]
+            chosen = [
+                uid
+                for uid, shard in self._supervisor.shards.items()
+                if drill.uid in (None, uid)
+                and (drill.engine_ids is None or shard.record.spec.engine_id in drill.engine_ids)
+            ]
             log.warning("drill: %s of shards %s for %s s", drill.kind, chosen, drill.seconds)
             killing = drill.kind in ("reboot", "kill", "kill_shard")
             fault = signal.SIGKILL if killing else signal.SIGSTOP

@@ -43,11 +43,11 @@ class Flash:
     def remove(self, uid: int) -> None:
         shutil.rmtree(self.directory(uid), ignore_errors=True)
 
-    def keep(self, uids: Collection[int]) -> None:
-        """Remove what other shards have left."""
+    def keep(self, names: Collection[str]) -> None:
+        """Remove the directories of all other shards; a shard's directory is named by its uid."""
         shards = self.root / "shards"
         for path in shards.iterdir() if shards.is_dir() else ():
-            if path.name not in map(str, uids):
+            if path.name not in names:
                 shutil.rmtree(path, ignore_errors=True)
 
 

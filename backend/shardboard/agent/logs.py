@@ -20,7 +20,8 @@ def reader(proxy: Path, supervisor: Supervisor) -> Callable[[LogsOf], Awaitable[
     """`proxy` is the file that the proxy logs to."""
 
     async def read(wanted: LogsOf) -> NodeLogs:
-        files = {uid: supervisor.shards[uid].directory / render.LOG for uid in wanted.uids if uid in supervisor.shards}
+        found = [supervisor.find(uid, wanted.engine_ids.get(uid)) for uid in wanted.uids]
+        files = {shard.record.spec.uid: shard.directory / render.LOG for shard in found if shard is not None}
         return await asyncio.to_thread(_read, proxy, files)
 
     return read

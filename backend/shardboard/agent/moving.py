@@ -27,7 +27,7 @@ class Movers:
         self._paces: dict[int, TransferPace] = defaultdict(TransferPace)
 
     async def move(self, order: MoveSlots) -> SlotsMoved:
-        shard = self._supervisor.shards.get(order.uid)
+        shard = self._supervisor.find(order.uid, order.engine_id)
         if shard is None or shard.state != "running":
             return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
         async with self._locks[order.uid]:  # a console that was killed has left an order that still runs

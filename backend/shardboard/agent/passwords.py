@@ -15,7 +15,7 @@ ANSWER_SECONDS = 10
 async def change(supervisor: Supervisor, order: ChangePassword) -> list[CommandResult]:
     """Use it from now on, with all shards of the database that are here. They know it already, and know the one before, too: open
     connections stay, and who has not been told yet gets in."""
-    concerned = [shard for shard in supervisor.shards.values() if shard.record.spec.bdb_uid == order.bdb_uid]
+    concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
     return await asyncio.gather(
         *(
             result_of(shard.record.spec.uid, _change(shard, order.password), ANSWER_SECONDS, "its record")

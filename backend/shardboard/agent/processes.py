@@ -12,7 +12,10 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import psutil
@@ -50,6 +53,8 @@ HUNG_SECONDS = 5
 STOP_SECONDS = 20
 PROXIES_LEAVE_SECONDS = 2
 """How long a replica that is to be removed waits for proxies that have not heard of its successor yet."""
+REMOVED = ".removed"
+"""Suffix of directories that are being deleted: a remainder without a record must not look like another shard's data."""
 Failure = Literal["port_in_use", "binary_missing", "start_failed"]
 
 
@@ -65,6 +70,8 @@ class Supervisor:
         self._flash = flash
         self._root = settings.state_dir / "shards"
         self.shards: dict[int, Shard] = {}
+        self._unreadable: set[str] = set()
+        """Names of directories that hold a shard without a readable record."""
         self._changing = Turns()
         """One order at a time for each shard; one that hangs holds up no other."""
 
@@ -74,10 +81,14 @@ class Supervisor:
         engines = engines_by_directory()
         living, parked = [], []
         for directory in sorted(self._root.iterdir()):
+            if directory.suffix == REMOVED:  # the agent ended while it deleted the files
+                shutil.rmtree(directory, ignore_errors=True)
+                continue
             record = ShardRecord.load(directory)
             if record is None:
                 if (directory / render.LOG).exists():
                     log.error("%s holds a shard without a readable record; left alone", directory)
+                    self._unreadable.add(directory.name)
                 else:  # a start that was killed before anything ran
                     shutil.rmtree(directory)
                 continue
@@ -96,9 +107,33 @@ class Supervisor:
             else:
                 self._mark_died(shard, "its process ended while the agent was away")
         if self._flash is not None:
-            self._flash.keep(self.shards)
+            self._flash.keep({*map(str, self.shards), *self._unreadable})
         await asyncio.gather(*living)
         await self._run(parked)
+
+    def engine_id(self, uid: int) -> str | None:
+        """Return the engine id of the shard with this uid, or None if there is none."""
+        shard = self.shards.get(uid)
+        return shard.record.spec.engine_id if shard is not None else None
+
+    def find(self, uid: int, engine_id: str | None = None) -> Shard | None:
+        """Return the shard with this uid and engine id, or None. Without an engine id only the uid is compared.
+
+        Every request for a shard goes through here: after a store was restored from a backup, its uids can be those of shards
+        of another database.
+        """
+        shard = self.shards.get(uid)
+        if shard is None or engine_id not in (None, shard.record.spec.engine_id):
+            return None
+        return shard
+
+    def of_database(self, bdb_uid: int, engine_ids: Collection[str]) -> list[Shard]:
+        """Return the shards with these engine ids; without any, all shards of the database."""
+        return [
+            shard
+            for shard in self.shards.values()
+            if shard.record.spec.bdb_uid == bdb_uid and (not engine_ids or shard.record.spec.engine_id in engine_ids)
+        ]
 
     async def start(self, request: StartShards) -> list[ShardOutcome]:
         """Start new shards; the outcome of each tells what happened, nothing is left of those that failed."""
@@ -115,6 +150,9 @@ class Supervisor:
         async with self._changing.of(spec.uid):
             if (known := self.shards.get(spec.uid)) is not None:
                 return self._outcome_of(known, spec.engine_id)
+            if (self._root / str(spec.uid) / render.LOG).exists():
+                reason = f"directory shards/{spec.uid} on node {self._settings.address} holds a shard without a readable record"
+                return refused("start_failed", reason)
             if binary is None:
                 reason = f"{self._settings.engine} is not installed on node {self._settings.address}"
                 return refused("binary_missing", reason)
@@ -142,13 +180,17 @@ class Supervisor:
                 await self._forget(shard)
             return outcome
 
-    async def restart(self, uids: list[int], *, discard_data: bool) -> list[ShardOutcome]:
+    async def restart(
+        self, uids: list[int], *, discard_data: bool, engine_ids: Mapping[int, str] = MappingProxyType({})
+    ) -> list[ShardOutcome]:
         """Start dead shards again where they are: from what is on disk, or empty when that is said. One that runs is left alone."""
-        return await asyncio.gather(*(self._restart_one(uid, discard_data=discard_data) for uid in uids))
+        return await asyncio.gather(
+            *(self._restart_one(uid, engine_ids.get(uid), discard_data=discard_data) for uid in uids)
+        )
 
-    async def _restart_one(self, uid: int, *, discard_data: bool) -> ShardOutcome:
+    async def _restart_one(self, uid: int, engine_id: str | None, *, discard_data: bool) -> ShardOutcome:
         async with self._changing.of(uid):
-            shard, saved = self.shards.get(uid), None
+            shard, saved = self.find(uid, engine_id), None
             if shard is None:
                 return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone")
             if shard.state == "died":
@@ -163,16 +205,18 @@ class Supervisor:
                 await self._run([shard])
             return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved})
 
-    async def end_hung(self, uids: list[int]) -> list[ShardOutcome]:
+    async def end_hung(
+        self, uids: list[int], *, engine_ids: Mapping[int, str] = MappingProxyType({})
+    ) -> list[ShardOutcome]:
         """End processes that do not answer even now."""
-        return await asyncio.gather(*(self._end_hung(uid) for uid in uids))
+        return await asyncio.gather(*(self._end_hung(uid, engine_ids.get(uid)) for uid in uids))
 
-    async def _end_hung(self, uid: int) -> ShardOutcome:
+    async def _end_hung(self, uid: int, engine_id: str | None) -> ShardOutcome:
         def left(reason: str) -> ShardOutcome:
             return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
 
         async with self._changing.of(uid):
-            shard = self.shards.get(uid)
+            shard = self.find(uid, engine_id)
             if shard is None or shard.state != "running" or not alive(shard):
                 return left("it is not running")
             try:
@@ -191,18 +235,20 @@ class Supervisor:
             self._mark_died(shard, "it hung, and was ended")
             return ShardOutcome(uid=uid, ok=True)
 
-    async def remove(self, uids: list[int], *, dead_only: bool = False) -> list[ShardOutcome]:
+    async def remove(
+        self, uids: list[int], *, dead_only: bool = False, engine_ids: Mapping[int, str] = MappingProxyType({})
+    ) -> list[ShardOutcome]:
         """End processes and delete directories. Removing what does not exist is fine.
 
         With `dead_only` a shard that runs is left alone, and said so.
         """
-        return await asyncio.gather(*(self._remove_one(uid, dead_only=dead_only) for uid in uids))
+        return await asyncio.gather(*(self._remove_one(uid, engine_ids.get(uid), dead_only=dead_only) for uid in uids))
 
-    async def _remove_one(self, uid: int, *, dead_only: bool) -> ShardOutcome:
-        if not dead_only and (starting := self.shards.get(uid)) is not None and starting.state == "starting":
+    async def _remove_one(self, uid: int, engine_id: str | None, *, dead_only: bool) -> ShardOutcome:
+        if not dead_only and (starting := self.find(uid, engine_id)) is not None and starting.state == "starting":
             send(starting, signal.SIGKILL)  # else whoever waits for it to start would hold it
         async with self._changing.of(uid):
-            shard = self.shards.get(uid)
+            shard = self.find(uid, engine_id)
             if shard is None:
                 return ShardOutcome(uid=uid, ok=True)
             if dead_only and alive(shard):
@@ -355,7 +401,7 @@ class Supervisor:
         """With its files, which may be many gigabytes: meanwhile the agent goes on answering."""
         uid = shard.record.spec.uid
         self.shards.pop(uid, None)
-        await asyncio.to_thread(shutil.rmtree, shard.directory, ignore_errors=True)
+        await asyncio.to_thread(_delete, shard.directory)
         if self._flash is not None:
             await asyncio.to_thread(self._flash.remove, uid)
 
@@ -367,7 +413,10 @@ class Supervisor:
         uid = shard.record.spec.uid
         if shard.record.spec.engine_id != engine_id:
             return ShardOutcome(
-                uid=uid, ok=False, code="start_failed", reason=f"shard {uid} exists already as another one"
+                uid=uid,
+                ok=False,
+                code="start_failed",
+                reason=f"the agent of {self._settings.address} runs another shard {uid}, of database {shard.record.spec.bdb_uid}",
             )
         if shard.state == "running":
             return ShardOutcome(uid=uid, ok=True)
@@ -383,3 +432,11 @@ class Supervisor:
                 except OSError:
                     return port
         return None
+
+
+def _delete(directory: Path) -> None:
+    doomed = directory.with_name(directory.name + REMOVED)
+    shutil.rmtree(doomed, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        directory.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)

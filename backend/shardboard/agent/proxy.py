@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import subprocess
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -56,8 +56,10 @@ class ProxyError(Exception):
 class Proxy:
     """Starts, adopts, instructs and listens to the process."""
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, engine_id: Callable[[int], str | None] = lambda _: None) -> None:
+        """`engine_id` returns that of the local shard with this uid."""
         self._settings = settings
+        self._engine_id = engine_id
         self._directory = settings.state_dir / "proxy"
         self._state = ProxyState(threads=1, databases=[])
         self._popen: subprocess.Popen[bytes] | None = None
@@ -73,6 +75,8 @@ class Proxy:
         self._counts = ProxyCounts()
         self.outages = Outages()
         self._report = ProxyReport(state="absent")
+        self._refused: dict[int, str] = {}
+        """Databases that were not taken because a kept one has their uid or port, and why."""
         self._present = asyncio.Event()
         self._present.set()
 
@@ -94,9 +98,11 @@ class Proxy:
     async def apply(self, state: ProxyState) -> ProxyReport:
         """Do exactly this from now on; the report tells what could not be done."""
         async with self._changing:
-            self._state = state
+            kept = [database for database in self._state.databases if database.served in state.keep]
+            self._state = state.model_copy(update={"databases": _beside(kept, state.databases), "keep": []})
+            self._refused = _refusals(kept, state.databases)
             self._save()
-            if state.databases:
+            if self._state.databases:
                 await self._try()
             else:
                 await self._end()
@@ -109,7 +115,10 @@ class Proxy:
                 await self._try()
 
     def report(self) -> ProxyReport:
-        return self._report
+        serving = [database.served for database in self._state.databases]
+        return self._report.model_copy(
+            update={"serving": serving, "failures": {**self._report.failures, **self._refused}}
+        )
 
     async def reading(self, second: int, timeout: float) -> ProxyReading | None:
         """What it did in the second before `second`; None when it does not tell in time."""
@@ -314,6 +323,7 @@ class Proxy:
                     "proxy": shard.endpoint_id,
                 }
                 for shard in database.shards
+                if shard.address != own or self._engine_id(shard.uid) in (None, shard.engine_id)
             ],
             "proxies": [{**endpoint.model_dump(), "local": endpoint.address == own} for endpoint in database.endpoints],
         }
@@ -362,6 +372,22 @@ class Proxy:
         with os.fdopen(descriptor, "w") as file:
             file.write(self._state.model_dump_json())
         beside.replace(self._directory / STATE)
+
+
+def _beside(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> list[ProxyDatabase]:
+    refused = _refusals(kept, requested)
+    return [*(database for database in requested if database.uid not in refused), *kept]
+
+
+def _refusals(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> dict[int, str]:
+    """Requested databases whose uid or port a kept one has, and why they are not served."""
+    uids, ports = {database.uid for database in kept}, {database.port for database in kept}
+    return {
+        database.uid: f"{'port ' + str(database.port) if database.port in ports else 'its number'} "
+        "is in use by a database that the store of the console does not contain"
+        for database in requested
+        if database.uid in uids or database.port in ports
+    }
 
 
 def _counted(said: dict[str, Any]) -> CommandCounts:

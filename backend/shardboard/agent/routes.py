@@ -81,7 +81,14 @@ class Agreement:
 
 
 def _json(reply: object, spoken: int) -> Response:
-    added = protocol.ADDED.get(type(reply).__name__)
-    if spoken == protocol.FIRST and added is not None and isinstance(reply, Message):
-        return Response(reply.model_dump_json(exclude=set(added)), media_type="application/json")
+    if spoken == protocol.FIRST:
+        reply = [_as_first(each) for each in reply] if isinstance(reply, list) else _as_first(reply)
     return Response(to_json(reply), media_type="application/json")
+
+
+def _as_first(reply: object) -> object:
+    """Without the fields that a console of protocol 1 refuses."""
+    added = protocol.ADDED.get(type(reply).__name__)
+    if added is None or not isinstance(reply, Message):
+        return reply
+    return reply.model_dump(mode="json", exclude=set(added))

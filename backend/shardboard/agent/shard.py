@@ -58,6 +58,10 @@ class Shard:
             started_at=self.record.started_at,
             run_id=self.record.run_id,
             detail=self.detail,
+            port=spec.port,
+            bus_port=spec.bus_port if self.record.bdb.cluster else None,
+            memory=self.record.bdb.maxmemory,
+            flash=self.record.bdb.tier.flash_limit if self.record.bdb.tier is not None else 0,
         )
 
 

@@ -21,7 +21,9 @@ _COUNTS = ("key-count", "cpu-usec", "network-bytes-in", "network-bytes-out")
 
 async def hottest(supervisor: Supervisor, request: HotSlots) -> list[SlotCounts]:
     """Of each of the shards; one that cannot tell says why."""
-    return await asyncio.gather(*(_of(supervisor.shards.get(uid), uid, request) for uid in request.uids))
+    return await asyncio.gather(
+        *(_of(supervisor.find(uid, request.engine_ids.get(uid)), uid, request) for uid in request.uids)
+    )
 
 
 async def _of(shard: Shard | None, uid: int, request: HotSlots) -> SlotCounts:

@@ -123,7 +123,7 @@ async def ends(directory: Path, source: Engine, target: Engine) -> AsyncIterator
         bdb=SimpleNamespace(admin_password="secret", maxclients=1000, tier=None),
     )
     shard = SimpleNamespace(state="running", directory=directory, record=record, own=OwnTraffic())
-    supervisor = SimpleNamespace(shards={1: shard})
+    supervisor = SimpleNamespace(find=lambda uid, _: {1: shard}.get(uid))
     order = MoveSlots(
         uid=1, target_engine_id=TARGET, address=address, port=20001, slots=[(0, 99), (200, 1299)], seconds=20
     )

@@ -54,7 +54,7 @@ def test_directories_of_shards_that_are_gone_are_removed(tmp_path: Path) -> None
     for uid in (1, 2):
         found.prepare(uid)
     (found.directory(1) / "log").write_text("old")
-    found.keep([1])
+    found.keep(["1"])
     assert [path.name for path in (tmp_path / "shards").iterdir()] == ["1"]
     found.prepare(1)
     assert list(found.directory(1).iterdir()) == [], "what a process left is of no use to the next one"

@@ -77,7 +77,49 @@ async def test_another_shard_under_a_used_uid_is_refused(node: Farm) -> None:
     await started(node, 1)
     [outcome] = await node[1].start(request(lone(1, engine_id="f" * 40)))
     assert (outcome.ok, outcome.code) == (False, "start_failed")
-    assert outcome.reason == "shard 1 exists already as another one"
+    assert outcome.reason == f"the agent of {node.settings[1].address} runs another shard 1, of database 1"
+
+
+async def test_requests_for_another_engine_id_change_nothing(node: Farm) -> None:
+    """A store that was restored from a backup issues uids again."""
+    [process] = await started(node, 1)
+    shard, other = node[1].shards[1], {1: "f" * 40}
+    [removed] = await node[1].remove([1], engine_ids=other)
+    assert removed.ok, "the shard that is meant is not here"
+    [refused] = await node[1].remove([1], dead_only=True, engine_ids=other)
+    assert refused.ok
+    [ended] = await node[1].end_hung([1], engine_ids=other)
+    assert not ended.ok
+    assert (process.is_running(), node[1].shards[1], shard.directory.is_dir()) == (True, shard, True)
+    assert node[1].find(1, "f" * 40) is None
+    assert node[1].of_database(1, ["f" * 40]) == []
+    process.kill()
+    await until(lambda: node.engines() == [])
+    node[1].check()
+    [restarted] = await node[1].restart([1], discard_data=True, engine_ids=other)
+    assert (restarted.ok, restarted.reason) == (False, "its files are gone")
+    assert shard.state == "died"
+    assert all(outcome.ok for outcome in await node[1].remove([1], engine_ids={1: shard.record.spec.engine_id}))
+    assert directories(node) == []
+
+
+async def test_a_directory_without_a_readable_record_is_not_replaced(node: Farm) -> None:
+    directory = node.root / "node1" / "shards" / "7"
+    directory.mkdir()
+    (directory / render.LOG).write_text("it ran, so there may be data\n")
+    await node.restart_agent()
+    [outcome] = await node[1].start(request(lone(7)))
+    assert "holds a shard without a readable record" in outcome.reason
+    assert (directory / render.LOG).exists()
+
+
+async def test_a_deletion_that_was_interrupted_is_completed(node: Farm) -> None:
+    remainder = node.root / "node1" / "shards" / f"7{processes.REMOVED}"
+    remainder.mkdir()
+    (remainder / render.LOG).touch()
+    await node.restart_agent()
+    assert directories(node) == []
+    await started(node, 7)
 
 
 async def test_a_new_agent_finds_the_same_processes(node: Farm) -> None:

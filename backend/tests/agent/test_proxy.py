@@ -307,6 +307,36 @@ async def test_an_outage_is_told_also_to_the_next_agent(node: Proxied) -> None:
     await until(lambda: node.proxy.outages.since(0)[1] == [over])
 
 
+async def test_a_kept_database_is_served_and_its_port_is_not_given_away(node: Proxied) -> None:
+    """The store of the console does not contain it; another database wants its uid or its port."""
+    report = await node.proxy.apply(node.state())
+    assert report.serving is not None
+    assert await node.say(b"SET key paid") == b"+OK\r\n"
+    others = [
+        node.state().databases[0].model_copy(update={"uid": uid, "port": port, "shards": []})
+        for uid, port in ((1, PORT + 1), (2, PORT), (3, PORT + 2))
+    ]
+    for _ in range(2):
+        report = await node.proxy.apply(ProxyState(threads=2, databases=others, keep=report.serving[:1]))
+        assert sorted(report.failures) == [1, 2]
+        assert "is in use by a database that the store of the console does not contain" in report.failures[2]
+        assert report.serving is not None
+        assert sorted((each.uid, each.port) for each in report.serving) == [(1, PORT), (3, PORT + 2)]
+        report = report.model_copy(update={"serving": [each for each in report.serving if each.uid == 1]})
+        assert await node.say(b"EXISTS key") == b":1\r\n"
+    await node.end()
+    node.start()
+    await until(lambda: node.proxy.report().state == "running")
+    assert await node.say(b"EXISTS key") == b":1\r\n"
+
+
+async def test_a_local_shard_with_another_engine_id_is_not_served(node: Proxied) -> None:
+    await node.end()
+    proxy = Proxy(node.settings, lambda _: "f" * 40)
+    assert proxy._database(node.state().databases[0])["shards"] == []
+    node.start()
+
+
 async def test_without_databases_there_is_no_process(node: Proxied) -> None:
     first = await node.proxy.apply(node.state())
     assert (await node.proxy.apply(ProxyState(threads=1, databases=[]))).state == "absent"

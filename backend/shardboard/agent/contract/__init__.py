@@ -53,6 +53,7 @@ from shardboard.agent.contract.proxies import (
     ProxyReport,
     ProxyShard,
     ProxyState,
+    ServedDatabase,
 )
 from shardboard.agent.contract.samples import (
     ENDPOINT_FIELDS,
@@ -141,6 +142,7 @@ __all__ = [
     "RenewCertificates",
     "RestartShards",
     "Sample",
+    "ServedDatabase",
     "ShardCommand",
     "ShardOutcome",
     "ShardReport",

@@ -3,12 +3,14 @@
 from pydantic import Field
 
 from shardboard.agent.contract.base import Message, Reply
+from shardboard.agent.contract.shards import EngineIds
 
 
 class LogsOf(Message):
     """Of which shards the logs are wanted, besides those of the agent and its proxy."""
 
     uids: list[int]
+    engine_ids: EngineIds = Field(default={})
 
 
 class NodeLogs(Reply):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shardboard.agent.contract.base import Message, Reply
+from shardboard.agent.contract.base import Hex40, Message, Reply
 
 
 class HostCheck(Reply):
@@ -87,6 +87,8 @@ class Drill(Message):
     kind: Literal["reboot", "kill", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
     seconds: float = Field(ge=1, le=120)
     uid: int | None = None
+    engine_ids: list[Hex40] | None = None
+    """The shards that may be killed or stopped. None: all shards, as requested by a console of the release before."""
     peers: list[str] = Field(default=[])
     """Addresses of the other nodes, to be cut off from."""
 

@@ -21,6 +21,8 @@ ADDED: Mapping[str, frozenset[str]] = {
     "NodeFacts": frozenset({"flash_path", "flash_size", "host", "memtier_version"}),
     "Sample": frozenset({"tiers", "outages"}),
     "SlotsMoved": frozenset({"rest"}),
+    "ShardReport": frozenset({"port", "bus_port", "memory", "flash"}),
+    "ProxyReport": frozenset({"serving"}),
 }
 """Fields of replies that FIRST does not know."""
 NODE_VALUES, SHARD_VALUES, ENDPOINT_VALUES = 20, 51, 11

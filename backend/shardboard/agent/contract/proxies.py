@@ -39,6 +39,15 @@ class ProxyCanary(Message):
     interval_ms: int = Field(ge=1, le=60_000)
 
 
+class ServedDatabase(Reply):
+    """A database that a proxy has an endpoint for."""
+
+    uid: int
+    port: int
+    engine_ids: list[str]
+    """Of its shards. They identify the database: uids and ports can repeat when a store is restored from a backup."""
+
+
 class ProxyDatabase(Message):
     """A database that the proxy of a node serves."""
 
@@ -62,12 +71,19 @@ class ProxyDatabase(Message):
     canary: ProxyCanary | None = None
     """None: the proxy writes nothing by itself."""
 
+    @property
+    def served(self) -> ServedDatabase:
+        """What identifies it."""
+        return ServedDatabase(uid=self.uid, port=self.port, engine_ids=sorted(shard.engine_id for shard in self.shards))
+
 
 class ProxyState(Message):
     """All that the proxy of one node is to do. Without databases no process runs."""
 
     threads: int = Field(ge=1, le=256)
     databases: list[ProxyDatabase]
+    keep: list[ServedDatabase] = Field(default=[])
+    """Databases that the store does not know and the proxy continues to serve as before."""
 
 
 Millis = Annotated[int, Field(ge=0, le=2**43)]
@@ -112,3 +128,5 @@ class ProxyReport(Reply):
     threads: int | None = None
     failures: dict[int, str] = Field(default={})
     """Databases that it cannot serve, and why."""
+    serving: list[ServedDatabase] | None = None
+    """None: the agent is of the release before and does not report it."""

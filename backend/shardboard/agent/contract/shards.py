@@ -6,6 +6,10 @@ from pydantic import Field
 
 from shardboard.agent.contract.base import Hex40, Hex64, Message, Port, Reply
 
+EngineIds = dict[int, Hex40]
+"""Engine id of each shard by uid. Uids can repeat when a store is restored from a backup; engine ids are random and never do.
+A shard whose recorded engine id differs is treated as absent. A console of the release before sends none."""
+
 APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
 """Of the engine's user `default`. Not its administration, which could read the password of replication and undo what the console
 arranged, nor what `domain/acl_rules.py` keeps from all others, too."""
@@ -107,6 +111,7 @@ class RestartShards(Message):
     """Starts dead shards again where they are, from what they have on disk; one that runs is left alone."""
 
     uids: list[int]
+    engine_ids: EngineIds = Field(default={})
     discard_data: bool = False
     """Start empty, whatever is on disk. Without it, one that has nothing there is not started."""
 
@@ -116,12 +121,15 @@ class EndHung(Message):
     left alone. Their files stay."""
 
     uids: list[int]
+    engine_ids: EngineIds = Field(default={})
 
 
 class RenewCertificates(Message):
     """From now on the shards of this database on this node prove themselves by other certificates. Connections stay."""
 
     bdb_uid: int
+    engine_ids: list[Hex40] = Field(default=[])
+    """The shards concerned. Empty: all shards with this `bdb_uid`, as requested by a console of the release before."""
     tls: ShardTls
 
 
@@ -130,6 +138,8 @@ class ChangePassword(Message):
     replicas use it with their primaries."""
 
     bdb_uid: int
+    engine_ids: list[Hex40] = Field(default=[])
+    """As in `RenewCertificates`."""
     password: str = Field(min_length=1, max_length=512, repr=False)
 
 
@@ -137,6 +147,7 @@ class RemoveShards(Message):
     """Ends the processes and deletes the files of shards, their data included."""
 
     uids: list[int]
+    engine_ids: EngineIds = Field(default={})
     dead_only: bool = False
     """Refuse to touch a shard that runs: the caller believes it dead, and may be late."""
 
@@ -164,12 +175,20 @@ class ShardReport(Reply):
     """Epoch seconds, from the kernel."""
     run_id: str
     detail: str = ""
+    port: int | None = None
+    bus_port: int | None = None
+    memory: int = 0
+    """Bytes that its database may use in it; 0 = unlimited or unknown."""
+    flash: int = 0
+    """Bytes of flash that its database may use in it."""
 
 
 class ShardCommand(Message):
     """One engine command for one local shard, sent as the admin user."""
 
     uid: int
+    engine_id: Hex40 | None = None
+    """As in `EngineIds`."""
     argv: list[str] = Field(min_length=1)
 
 
@@ -188,6 +207,8 @@ class MoveSlots(Message):
 
     uid: int
     """The source."""
+    engine_id: Hex40 | None = None
+    """Of the source, as in `EngineIds`."""
     target_engine_id: Hex40
     address: str
     """Of the target."""

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from shardboard.agent.contract.base import Message, Reply
+from shardboard.agent.contract.shards import EngineIds
 
 Metric = Literal["cpu_usec", "network_bytes_in", "network_bytes_out", "key_count"]
 MOST_ROWS = 512
@@ -14,6 +15,7 @@ class HotSlots(Message):
     """Which slots of local primaries have the highest counts of one metric."""
 
     uids: list[int] = Field(max_length=512)
+    engine_ids: EngineIds = Field(default={})
     by: Metric
     limit: int = Field(ge=1, le=MOST_ROWS)
     """Slots of each shard, at most."""
