@@ -110,10 +110,10 @@ from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.epochs import EpochLoop
 from shardboard.reconcilers.failover import FailoverLoop
 from shardboard.reconcilers.hung import HungLoop
+from shardboard.reconcilers.inventory import InventoryLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.movement import moves
 from shardboard.reconcilers.movement import nodes as node_moves
-from shardboard.reconcilers.orphans import OrphanLoop
 from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
@@ -282,7 +282,9 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     pulses = Pulses()
     archive = Archive(console.store, console.bus, console.live)
     endpoints = Endpoints(console.store, console.bus, console.agents)
+    inventory = InventoryLoop(console.store, console.bus, console.agents)
     await archive.restore()
+    await inventory.read_at_startup()
     actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
     nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
     agent_certificates = AgentCertificatesLoop(console.store, console.bus, console.agents, console.authority)
@@ -323,7 +325,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("replace lost replicas", ReplicaHaLoop(console.store, console.bus).run),
         Loop("return primaries", PrimariesReturnLoop(console.store, console.bus).run),
         Loop("remove shards", RemovalLoop(console.store, console.bus, console.agents).run),
-        Loop("remove orphans", OrphanLoop(console.store, console.agents).run),
+        Loop("compare shards with the store", inventory.run),
         Loop("tell browsers", Feed(console).run),
     )
     async with Supervisor(console.store, loops).running() as failed:

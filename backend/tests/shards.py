@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -101,8 +101,8 @@ class Farm:
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
         return await self[node.uid].start(request)
 
-    async def remove(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
-        return await self[node.uid].remove(list(uids))
+    async def remove(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
+        return await self[node.uid].remove(list(shards), engine_ids=shards)
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         return [await self._told(self[node.uid].shards[asked.uid], asked) for asked in commands]

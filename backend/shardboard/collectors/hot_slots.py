@@ -80,11 +80,14 @@ class SlotLooks:
 
     async def _ask(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[Told]:
         limit = hot_slots.rows_of_each(len(rows))
-        by_node: dict[int, list[int]] = defaultdict(list)
+        by_node: dict[int, dict[int, str]] = defaultdict(dict)
         for row in rows:
-            by_node[row.node_uid].append(row.uid)
+            by_node[row.node_uid][row.uid] = row.engine_id
         replies = await asyncio.gather(
-            *(self._of_node(places[node], HotSlots(uids=uids, by=by, limit=limit)) for node, uids in by_node.items())
+            *(
+                self._of_node(places[node], HotSlots(uids=list(ids), engine_ids=ids, by=by, limit=limit))
+                for node, ids in by_node.items()
+            )
         )
         return sorted((told for reply in replies for told in reply), key=lambda told: told.shard_uid)
 

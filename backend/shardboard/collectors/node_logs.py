@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, NodeLogs, NodeRef
 from shardboard.errors import AgentError
-from shardboard.state import nodes
+from shardboard.state import nodes, shards
 
 PATIENCE_SECONDS = 20.0
 """Who does not tell by then is left out: a bundle is made when something is wrong, as a node that hangs."""
@@ -25,17 +25,23 @@ class NodeLogReader:
         """Of these nodes and, for each, these shards: uid of the node and its logs, or a sentence on why there are none."""
         async with self._store.read() as session:
             rows = [row for row in await nodes.every(session) if row.uid in wanted]
+            engine_ids = {row.uid: row.engine_id for row in await shards.occupying(session)}
         places = [NodeRef(row.uid, row.addr, row.agent_port) for row in rows]
         for first in range(0, len(places), AT_ONCE):
             some = places[first : first + AT_ONCE]
-            replies = await asyncio.gather(*(self._of_node(node, wanted[node.uid]) for node in some))
+            replies = await asyncio.gather(
+                *(
+                    self._of_node(node, {uid: engine_ids[uid] for uid in sorted(wanted[node.uid]) if uid in engine_ids})
+                    for node in some
+                )
+            )
             for node, reply in zip(some, replies, strict=True):
                 yield node.uid, reply
 
-    async def _of_node(self, node: NodeRef, shards: Collection[int]) -> NodeLogs | str:
+    async def _of_node(self, node: NodeRef, chosen: Mapping[int, str]) -> NodeLogs | str:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                return await self._agents.logs(node, sorted(shards))
+                return await self._agents.logs(node, chosen)
         except TimeoutError:
             return f"The agent of node {node.uid} did not tell within {PATIENCE_SECONDS:g} s."
         except AgentError as error:

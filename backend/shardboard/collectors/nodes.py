@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -64,6 +64,8 @@ class NodeCollector:
         self._connected: set[int] = set()
         """and that their agents answer."""
         self._places: dict[int, NodeRef] = {}
+        self._unknown: dict[int, set[int]] = {}
+        """Uids of shards, by node, that the store does not contain: a row with such a uid is of another shard."""
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
@@ -85,6 +87,9 @@ class NodeCollector:
         self._down = {node.uid for node in known_nodes if node.health == "down"}
         self._connected = {node.uid for node in known_nodes if node.agent_status == "connected"}
         self._live.set_down(self._down)
+        self._unknown = {
+            node.uid: {each.uid for each in node.unknown_shards.shards} for node in known_nodes if node.unknown
+        }
         for node in known_nodes:
             reference = NodeRef(node.uid, node.addr, node.agent_port)
             if self._places.get(node.uid) != reference:  # it has joined again, elsewhere
@@ -111,6 +116,7 @@ class NodeCollector:
                     if sample is None:
                         clock.pulse()
                         continue
+                    sample = _without(sample, self._unknown.get(node.uid))
                     ahead = sample.at - time.time()
                     clock.sample(ahead)
                     self._pulses.clocks[node.uid] = ahead
@@ -184,3 +190,13 @@ class NodeCollector:
                 written = await observations.shards_changed(session, changed, at)
             # What came too late to be written differs from the store still, and the next second has to tell.
             self._known.update((uid, changed[uid]) for uid in written)
+
+
+def _without(sample: Sample, uids: Collection[int] | None) -> Sample:
+    if not uids:
+        return sample
+    kept = {
+        name: {uid: value for uid, value in getattr(sample, name).items() if uid not in uids}
+        for name in ("shards", "tiers", "missing", "died")
+    }
+    return sample.model_copy(update=kept)

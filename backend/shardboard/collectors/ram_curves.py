@@ -48,7 +48,7 @@ class RamCurves:
         return sorted((each for reply in told for each in reply), key=lambda each: each.shard_uid)
 
     async def _of_node(self, node: NodeRef, rows: Sequence[Shard]) -> list[ShardCurve]:
-        commands = [ShardCommand(uid=row.uid, argv=["TIER.CURVE"]) for row in rows]
+        commands = [ShardCommand(uid=row.uid, engine_id=row.engine_id, argv=["TIER.CURVE"]) for row in rows]
         try:
             replies = {reply.uid: reply for reply in await self._agents.command(node, commands)}
         except AgentError as error:

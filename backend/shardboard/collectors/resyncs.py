@@ -152,7 +152,7 @@ class ResyncCollector:
         replica, primary = span.replica, span.primary
         both = await asyncio.gather(
             *(
-                self._agents.command(node, [ShardCommand(uid=shard.uid, argv=list(argv))])
+                self._agents.command(node, [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(argv))])
                 for shard, node, argv in ((replica, here, REPLICAS), (primary, there, PRIMARYS))
             )
         )

@@ -32,7 +32,9 @@ class ShardLooks:
             raise NotFound("shard_not_exist", f"There is no shard {uid}.")
         place = NodeRef(node.uid, node.addr, node.agent_port)
         try:
-            (reply,) = await self._agents.command(place, [ShardCommand(uid=uid, argv=list(argv))])
+            (reply,) = await self._agents.command(
+                place, [ShardCommand(uid=uid, engine_id=row.engine_id, argv=list(argv))]
+            )
         except AgentError as error:
             raise Conflict("shard_unreachable", f"Shard redis:{uid} cannot be asked: {error.reason}.") from error
         if not reply.ok:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shardboard.domain.acl_rules import CONSOLE
 from shardboard.driver.cluster import ShardRef, command
@@ -38,8 +38,8 @@ async def _tell(agents: Agents, shards: Sequence[ShardRef], password: str, *befo
 async def use(agents: Agents, shards: Sequence[ShardRef], bdb_uid: int, password: str) -> dict[int, str]:
     """Agents with their shards, and replicas with their primaries, from now on. Reasons by uid of the shards where not. Raises
     AgentBehind when an agent is of a release that cannot do it."""
-    nodes = {shard.node: [each.uid for each in shards if each.node == shard.node] for shard in shards}
-    work = (_use(agents, node, uids, bdb_uid, password) for node, uids in nodes.items())
+    nodes = {shard.node: {each.uid: each.engine_id for each in shards if each.node == shard.node} for shard in shards}
+    work = (_use(agents, node, ids, bdb_uid, password) for node, ids in nodes.items())
     replies = await asyncio.gather(*work, return_exceptions=True)
     reasons: dict[int, str] = {}
     for reply in replies:
@@ -49,9 +49,10 @@ async def use(agents: Agents, shards: Sequence[ShardRef], bdb_uid: int, password
     return reasons
 
 
-async def _use(agents: Agents, node: NodeRef, uids: Sequence[int], bdb_uid: int, password: str) -> dict[int, str]:
+async def _use(agents: Agents, node: NodeRef, uids: Mapping[int, str], bdb_uid: int, password: str) -> dict[int, str]:
+    order = ChangePassword(bdb_uid=bdb_uid, engine_ids=list(uids.values()), password=password)
     try:
-        results = await agents.change_password(node, ChangePassword(bdb_uid=bdb_uid, password=password))
+        results = await agents.change_password(node, order)
     except AgentBehind:
         raise
     except AgentError as error:

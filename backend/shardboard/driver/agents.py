@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import TypeVar
@@ -98,13 +98,18 @@ class HttpAgents:
         self._tls = tls
         self._ends: dict[int, datetime] = {}
         """Until when the certificates of agents hold, by node."""
+        self._protocols: dict[int, int] = {}
+        """That agents speak, by node."""
         self._http = _Http(tls())
 
     async def facts(self, node: NodeRef) -> NodeFacts:
         return await self._call(node, "GET", "/facts", QUICK, _FACTS)
 
-    async def logs(self, node: NodeRef, uids: Sequence[int]) -> NodeLogs:
-        return await self._call(node, "POST", "/logs", SLOW, _LOGS, _body(LogsOf(uids=list(uids))))
+    async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
+        async def send(uids: list[int], ids: dict[int, str]) -> NodeLogs:
+            return await self._call(node, "POST", "/logs", SLOW, _LOGS, _body(LogsOf(uids=uids, engine_ids=ids)))
+
+        return await self._identified(node, shards, send)
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
         return self._ends.get(node_uid)
@@ -146,37 +151,103 @@ class HttpAgents:
         outcomes = await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, _body(request))
         return _of({shard.uid for shard in request.shards}, outcomes)
 
-    async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
-        body = _body(RestartShards(uids=list(uids), discard_data=discard_data))
-        outcomes = await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
-        return _of(uids, outcomes)
+    async def restart(self, node: NodeRef, shards: Mapping[int, str], *, discard_data: bool) -> list[ShardOutcome]:
+        async def send(uids: list[int], ids: dict[int, str]) -> list[ShardOutcome]:
+            body = _body(RestartShards(uids=uids, engine_ids=ids, discard_data=discard_data))
+            return await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
 
-    async def end_hung(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
-        outcomes = await self._call(node, "POST", "/shards/end_hung", SLOW, _OUTCOMES, _body(EndHung(uids=list(uids))))
-        return _of(uids, outcomes)
+        outcomes = _of(shards, await self._identified(node, shards, send))
+        absent = shards.keys() - {outcome.uid for outcome in outcomes}
+        gone = "its agent does not have it"
+        return [
+            *outcomes,
+            *(ShardOutcome(uid=uid, ok=False, code="start_failed", reason=gone) for uid in sorted(absent)),
+        ]
 
-    async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
-        body = _body(RemoveShards(uids=list(uids), dead_only=dead_only))
-        outcomes = await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
-        return _of(uids, outcomes)
+    async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
+        async def send(uids: list[int], ids: dict[int, str]) -> list[ShardOutcome]:
+            body = _body(EndHung(uids=uids, engine_ids=ids))
+            return await self._call(node, "POST", "/shards/end_hung", SLOW, _OUTCOMES, body)
+
+        return _of(shards, await self._identified(node, shards, send))
+
+    async def remove(self, node: NodeRef, shards: Mapping[int, str], *, dead_only: bool = False) -> list[ShardOutcome]:
+        async def send(uids: list[int], ids: dict[int, str]) -> list[ShardOutcome]:
+            body = _body(RemoveShards(uids=uids, engine_ids=ids, dead_only=dead_only))
+            return await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
+
+        outcomes = await self._identified(node, shards, send)
+        # Left out: an agent of the release before has another shard with this uid, and so not this one.
+        absent = shards.keys() - {outcome.uid for outcome in outcomes}
+        return [*_of(shards, outcomes), *(ShardOutcome(uid=uid, ok=True) for uid in sorted(absent))]
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
-        body = _COMMANDS.dump_json(list(commands), exclude_defaults=True)
-        results = await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
-        return _of({command.uid for command in commands}, results)
+        named = {command.uid: command.engine_id for command in commands if command.engine_id is not None}
+        if unnamed := {command.uid for command in commands} - named.keys():
+            raise ValueError(f"commands for shards {sorted(unnamed)} name no engine id")
+
+        async def send(uids: list[int], ids: dict[int, str]) -> list[CommandResult]:
+            sent = [
+                command if ids else command.model_copy(update={"engine_id": None})
+                for command in commands
+                if command.uid in uids
+            ]
+            body = _COMMANDS.dump_json(sent, exclude_defaults=True)
+            return await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
+
+        results = _of(named, await self._identified(node, named, send))
+        absent = named.keys() - {result.uid for result in results}
+        return [
+            *results,
+            *(CommandResult(uid=uid, ok=False, reply=f"shard {uid} does not run here") for uid in sorted(absent)),
+        ]
 
     async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
-        return await self._call(node, "POST", "/shards/certificates", SLOW, _RESULTS, _body(order))
+        return await self._of_database(node, "/shards/certificates", order)
 
     async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
-        return await self._call(node, "POST", "/shards/password", SLOW, _RESULTS, _body(order))
+        return await self._of_database(node, "/shards/password", order)
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
-        return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(order))
+        async def send(uids: list[int], ids: dict[int, str]) -> SlotsMoved:
+            if not uids:
+                return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
+            sent = order if ids else order.model_copy(update={"engine_id": None})
+            return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(sent))
+
+        return await self._identified(node, {order.uid: order.engine_id or ""}, send)
 
     async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
-        counts = await self._call(node, "POST", "/shards/hot_slots", PATIENT, _COUNTS, _body(order))
-        return _of(order.uids, counts)
+        async def send(uids: list[int], ids: dict[int, str]) -> list[SlotCounts]:
+            sent = order.model_copy(update={"uids": uids, "engine_ids": ids})
+            return await self._call(node, "POST", "/shards/hot_slots", PATIENT, _COUNTS, _body(sent))
+
+        return _of(order.uids, await self._identified(node, order.engine_ids, send))
+
+    async def _of_database(
+        self, node: NodeRef, path: str, order: RenewCertificates | ChangePassword
+    ) -> list[CommandResult]:
+        try:
+            return await self._call(node, "POST", path, SLOW, _RESULTS, _body(order))
+        except AgentBehind:
+            held = {report.engine_id for report in await self.shards(node) if report.bdb_uid == order.bdb_uid}
+            if not held <= set(order.engine_ids):
+                raise
+            sent = order.model_copy(update={"engine_ids": []})
+            return await self._call(node, "POST", path, SLOW, _RESULTS, _body(sent))
+
+    async def _identified(
+        self, node: NodeRef, shards: Mapping[int, str], send: Callable[[list[int], dict[int, str]], Awaitable[T]]
+    ) -> T:
+        """Send a request for shards with their engine ids. An agent of the release before does not know that field: what it has is
+        read first, and only the uids whose engine ids agree are sent."""
+        if self._protocols.get(node.uid, protocol.PROTOCOL) == protocol.PROTOCOL:
+            try:
+                return await send(list(shards), dict(shards))
+            except AgentBehind:
+                pass
+        held = {report.uid: report.engine_id for report in await self.shards(node)}
+        return await send([uid for uid, engine_id in shards.items() if held.get(uid, engine_id) == engine_id], {})
 
     async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
         return await self._call(node, "POST", "/proxy/commands", PATIENT, _COMMAND_COUNTS, _body(order))
@@ -206,6 +277,8 @@ class HttpAgents:
         try:
             return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
         except AgentBehind:
+            if state.keep:
+                raise
             # An endpoint that serves is worth more than one that times outages, and those of databases that it can serve more
             # than none.
             served = [database for database in state.databases if database.shard_tls is None]
@@ -226,7 +299,14 @@ class HttpAgents:
         return await self._call(node, "GET", "/proxy", QUICK, _PROXY)
 
     async def drill(self, node: NodeRef, drill: Drill) -> str:
-        reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, _body(drill))
+        try:
+            reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, _body(drill))
+        except AgentBehind:
+            concerned = [report for report in await self.shards(node) if drill.uid in (None, report.uid)]
+            if drill.engine_ids is None or not {report.engine_id for report in concerned} <= set(drill.engine_ids):
+                raise
+            plain = drill.model_copy(update={"engine_ids": None})
+            reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, _body(plain))
         return reply.refused
 
     async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
@@ -285,6 +365,7 @@ class HttpAgents:
         with _translated(node):
             async with self._lent() as http:
                 reply = await http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
+            self._protocols[node.uid] = protocol.told_by(reply.headers.get(protocol.HEADER))
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
             return answer.validate_json(reply.content)
 

@@ -97,8 +97,8 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
         known = {report.uid: report for report in reported}
         for shard in members:
             report = known.get(shard.uid)
-            if report is None:
-                continue
+            if report is None or report.engine_id != shard.engine_id:
+                continue  # another shard has its uid: a database that is newer than the backup of the store
             if report.state == "running":
                 running.append(shard)
                 started[shard.uid] = report.started_at or 0.0
@@ -254,7 +254,7 @@ async def command(
 async def _on_node(
     agents: Agents, node: NodeRef, members: Sequence[ShardRef], argv: Sequence[str], patience: float
 ) -> list[CommandResult]:
-    commands = [ShardCommand(uid=shard.uid, argv=list(argv)) for shard in members]
+    commands = [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(argv)) for shard in members]
     try:
         async with asyncio.timeout(patience):
             return await agents.command(node, commands)

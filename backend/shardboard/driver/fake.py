@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
@@ -167,10 +167,10 @@ class FakeAgents:
         self._note("facts", node)
         return FACTS
 
-    async def logs(self, node: NodeRef, uids: Sequence[int]) -> NodeLogs:
+    async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
         self._note("logs", node)
         told = self.logged.get(node.uid, NodeLogs())
-        return told.model_copy(update={"shards": {uid: text for uid, text in told.shards.items() if uid in uids}})
+        return told.model_copy(update={"shards": {uid: text for uid, text in told.shards.items() if uid in shards}})
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         self._note("shards", node)
@@ -184,6 +184,8 @@ class FakeAgents:
                 started_at=1.0,
                 run_id=spec.engine_id,
                 detail=self.died.get(spec.uid, ""),
+                port=spec.port,
+                bus_port=spec.bus_port,
             )
             for spec in self.running[node.uid].values()
         ]
@@ -193,6 +195,11 @@ class FakeAgents:
         outcomes = []
         for spec in request.shards:
             reason = self.refuse.get(spec.uid)
+            held = self.running[node.uid].get(spec.uid)
+            if held is not None and held.engine_id != spec.engine_id:
+                reason = f"the agent runs another shard {spec.uid}"
+            elif spec.port in {each.port for each in self.running[node.uid].values() if each is not held}:
+                reason = f"port {spec.port} is in use"
             if reason is None:
                 self.running[node.uid][spec.uid] = spec
                 if request.bdb.tls is not None:
@@ -202,15 +209,25 @@ class FakeAgents:
                 outcomes.append(ShardOutcome(uid=spec.uid, ok=False, code="start_failed", reason=reason))
         return outcomes
 
-    async def end_hung(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+    def _has(self, node: NodeRef, uid: int, engine_id: str | None) -> bool:
+        """Whether the shard that has this uid on the node, if any, is the one that is meant."""
+        spec = self.running[node.uid].get(uid)
+        assert engine_id is not None, f"a request for shard {uid} names no engine id"  # noqa: S101
+        return spec is None or spec.engine_id == engine_id
+
+    async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
         self._note("end_hung", node)
+        uids = [uid for uid, engine_id in shards.items() if self._has(node, uid, engine_id)]
         self.ended += uids
         return [ShardOutcome(uid=uid, ok=uid not in self.refuse, reason=self.refuse.get(uid, "")) for uid in uids]
 
-    async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
+    async def restart(self, node: NodeRef, shards: Mapping[int, str], *, discard_data: bool) -> list[ShardOutcome]:
         self._note("restart", node)
         outcomes = []
-        for uid in uids:
+        for uid, engine_id in shards.items():
+            if not self._has(node, uid, engine_id):
+                outcomes.append(ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone"))
+                continue
             saved_at = self.saved.get(uid) if uid in self.died and not discard_data else None
             if uid in self.died and not discard_data and saved_at is None:
                 outcomes.append(ShardOutcome(uid=uid, ok=False, code="no_data", reason="it has nothing on disk"))
@@ -220,10 +237,12 @@ class FakeAgents:
             outcomes.append(ShardOutcome(uid=uid, ok=True, saved_at=saved_at))
         return outcomes
 
-    async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
+    async def remove(self, node: NodeRef, shards: Mapping[int, str], *, dead_only: bool = False) -> list[ShardOutcome]:
         self._note("remove", node)
-        living = {uid for uid in uids if dead_only and uid in self.running[node.uid] and uid not in self.died}
-        for uid in set(uids) - living:
+        uids = list(shards)
+        held = {uid for uid, engine_id in shards.items() if self._has(node, uid, engine_id)}
+        living = {uid for uid in held if dead_only and uid in self.running[node.uid] and uid not in self.died}
+        for uid in held - living:
             self.running[node.uid].pop(uid, None)
             self.died.pop(uid, None)
             self.promoted.discard(uid)
@@ -240,7 +259,7 @@ class FakeAgents:
 
     def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
         spec = self.running[node.uid].get(command.uid)
-        if spec is None or spec.uid in self.died:
+        if spec is None or spec.uid in self.died or not self._has(node, command.uid, command.engine_id):
             return CommandResult(uid=command.uid, ok=False, reply=f"shard {command.uid} does not run here")
         argv = tuple(command.argv)
         self.commands.append((command.uid, argv))
@@ -291,14 +310,14 @@ class FakeAgents:
 
     async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
         self._note("renew_certificates", node)
-        held = [spec.uid for spec in self.running[node.uid].values() if spec.bdb_uid == order.bdb_uid]
+        held = [spec.uid for spec in self.running[node.uid].values() if spec.engine_id in order.engine_ids]
         refused = {uid: self.refuse[uid] for uid in held if uid in self.refuse}
         self.certificates |= {uid: order.tls for uid in held if uid not in refused}
         return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
 
     async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
         self._note("change_password", node)
-        held = [spec.uid for spec in self.running[node.uid].values() if spec.bdb_uid == order.bdb_uid]
+        held = [spec.uid for spec in self.running[node.uid].values() if spec.engine_id in order.engine_ids]
         refused = {uid: self.refuse[uid] for uid in held if uid in self.refuse}
         self.admin_passwords |= {uid: order.password for uid in held if uid not in refused}
         return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
@@ -323,7 +342,9 @@ class FakeAgents:
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
         self._note("apply_proxy", node)
-        self.proxies[node.uid] = state
+        before = self.proxies[node.uid].databases if node.uid in self.proxies else []
+        kept = [database for database in before if database.served in state.keep]
+        self.proxies[node.uid] = state.model_copy(update={"databases": [*state.databases, *kept], "keep": []})
         return self._proxy_report(node)
 
     async def proxy(self, node: NodeRef) -> ProxyReport:
@@ -333,14 +354,19 @@ class FakeAgents:
     def _proxy_report(self, node: NodeRef) -> ProxyReport:
         state = self.proxies.get(node.uid)
         if state is None or not state.databases:
-            return ProxyReport(state="absent")
+            return ProxyReport(state="absent", serving=[])
         failures = {
             database.uid: self.proxy_failures[database.uid]
             for database in state.databases
             if database.uid in self.proxy_failures
         }
         return ProxyReport(
-            state="running", pid=500 + node.uid, version="0.1.0", threads=state.threads, failures=failures
+            state="running",
+            pid=500 + node.uid,
+            version="0.1.0",
+            threads=state.threads,
+            failures=failures,
+            serving=[database.served for database in state.databases],
         )
 
     async def drill(self, node: NodeRef, drill: Drill) -> str:

@@ -23,7 +23,7 @@ async def close(agents: Agents, asked: Sequence[ShardRef], addresses: Collection
         if told is None or not told.ok:
             raise AgentUnreachable(f"shard redis:{shard.uid} does not tell who is connected")
         found = [
-            ShardCommand(uid=shard.uid, argv=["CLIENT", "KILL", "ID", client])
+            ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=["CLIENT", "KILL", "ID", client])
             for client, address in _CLIENT.findall(told.reply)
             if address.strip("[]") in addresses
         ]

@@ -33,6 +33,7 @@ from shardboard.agent.contract import (
     ReadCommands,
     RenewCertificates,
     Sample,
+    ServedDatabase,
     ShardCommand,
     ShardOutcome,
     ShardReport,
@@ -74,7 +75,9 @@ __all__ = [
     "ReadCommands",
     "RenewCertificates",
     "Sample",
+    "ServedDatabase",
     "ShardCommand",
+    "ShardReport",
     "ShardTls",
     "ShownCertificate",
     "SlotCounts",
@@ -130,11 +133,14 @@ class Mails(Protocol):
 
 
 class Agents(Protocol):
-    """What the console may ask of agents. Every call raises AgentUnreachable or AgentRefused and may be repeated."""
+    """What the console may ask of agents. Every call raises AgentUnreachable or AgentRefused and may be repeated.
+
+    `shards` are engine ids by uid. An agent treats a shard that it has with another engine id as absent.
+    """
 
     async def facts(self, node: NodeRef) -> NodeFacts: ...
 
-    async def logs(self, node: NodeRef, uids: Sequence[int]) -> NodeLogs:
+    async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
         """Of the agent, its proxy, and those of these shards that are there."""
         ...
 
@@ -163,15 +169,17 @@ class Agents(Protocol):
 
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]: ...
 
-    async def restart(self, node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
+    async def restart(self, node: NodeRef, shards: Mapping[int, str], *, discard_data: bool) -> list[ShardOutcome]:
         """Start dead shards again where they are, from what they have on disk or empty."""
         ...
 
-    async def end_hung(self, node: NodeRef, uids: Sequence[int]) -> list[ShardOutcome]:
+    async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
         """End those that do not answer even now; they are dead then, as if they had crashed."""
         ...
 
-    async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]: ...
+    async def remove(
+        self, node: NodeRef, shards: Mapping[int, str], *, dead_only: bool = False
+    ) -> list[ShardOutcome]: ...
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
 

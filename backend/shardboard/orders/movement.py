@@ -116,15 +116,21 @@ def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Se
     return [
         Room(
             node_uid=node.uid,
-            free_memory=node.facts["total_memory"] - sum(promised.get(shard.bdb_uid, nothing).ram for shard in held),
-            shards=len(held),
+            free_memory=node.facts["total_memory"]
+            - sum(promised.get(shard.bdb_uid, nothing).ram for shard in held)
+            - sum(shard.memory for shard in unknown),
+            shards=len(held) + len(unknown),
             max_shards=node.config.get("max_redis_servers", MAX_SHARDS_PER_NODE),
-            free_flash=node.flash_size - sum(promised.get(shard.bdb_uid, nothing).flash or 0 for shard in held)
+            free_flash=node.flash_size
+            - sum(promised.get(shard.bdb_uid, nothing).flash or 0 for shard in held)
+            - sum(shard.flash for shard in unknown)
             if node.flash_size
             else None,
         )
         for node in eligible
-        for held in [[shard for shard in occupying if shard.node_uid == node.uid]]
+        for held, unknown in [
+            ([shard for shard in occupying if shard.node_uid == node.uid], node.unknown_shards.shards)
+        ]
     ]
 
 

@@ -5,17 +5,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from shardboard.domain.placement import BUS_OFFSET, Placed, first_free_port
 from shardboard.errors import NotAcceptable
+from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
 
 class Ports:
     """Of all nodes, under the lock of the cluster row."""
 
-    def __init__(self, occupying: Iterable[Shard]) -> None:
-        """`occupying` are the shards that have their ports, those that are being removed among them."""
+    def __init__(self, occupying: Iterable[Shard], machines: Iterable[Node]) -> None:
+        """`occupying` are the shards that have their ports, those that are being removed among them. Unknown shards of `machines`
+        have theirs, too."""
         self._taken: dict[int, set[int]] = defaultdict(set)
         for shard in occupying:
             self._taken[shard.node_uid].add(shard.bus_port - BUS_OFFSET)
+        for node in machines:
+            self._taken[node.uid] |= node.unknown_shards.shard_ports
 
     def take(self, node_uid: int) -> int | None:
         """The lowest one that is free; None when all are taken."""
@@ -26,10 +30,15 @@ class Ports:
 
 
 def rows(
-    plan: Sequence[Placed], bdb_uid: int, first_uid: int, occupying: Iterable[Shard], slots: Mapping[int, str]
+    plan: Sequence[Placed],
+    bdb_uid: int,
+    first_uid: int,
+    occupying: Iterable[Shard],
+    machines: Iterable[Node],
+    slots: Mapping[int, str],
 ) -> list[Shard]:
     """One for each of the plan; `slots` by pair, none for those that are left out. Raises NotAcceptable."""
-    ports, made = Ports(occupying), []
+    ports, made = Ports(occupying, machines), []
     for uid, placed in enumerate(plan, start=first_uid):
         port = ports.take(placed.node_uid)
         if port is None:

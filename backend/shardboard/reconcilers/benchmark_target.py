@@ -59,7 +59,7 @@ def _own(key: str, prefixes: Collection[str]) -> bool:
 
 
 async def _keys(agents: Agents, shard: ShardRef) -> list[str]:
-    commands = [ShardCommand(uid=shard.uid, argv=["RANDOMKEY"]) for _ in range(SAMPLES)]
+    commands = [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=["RANDOMKEY"]) for _ in range(SAMPLES)]
     replies = await agents.command(shard.node, commands)
     return [key for reply in replies if reply.ok and (key := _text(reply.reply))]
 

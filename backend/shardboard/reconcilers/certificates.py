@@ -97,9 +97,11 @@ class CertificatesLoop:
             renewed = {bdb.uid: bdb for bdb in await bdbs.every(session) if _number(bdb) > 1}
             machines = {node.uid: node for node in await nodes.every(session) if node.agent_status == "connected"}
             held: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # shards that were seen there
+            ids: dict[tuple[int, int], list[str]] = defaultdict(list)  # engine ids by node and database
             for shard in await shards.every(session) if renewed else ():
                 if shard.bdb_uid in renewed and shard.node_uid in machines:
                     seen = held[shard.node_uid][shard.bdb_uid]
+                    ids[shard.node_uid, shard.bdb_uid].append(shard.engine_id)
                     if shard.observed_status not in ("down", "unknown"):
                         seen.add(shard.uid)
         since = asyncio.get_running_loop().time() - TELL_AGAIN
@@ -108,7 +110,7 @@ class CertificatesLoop:
             for (node_uid, bdb_uid), brought in self._brought.items()
             if bdb_uid in held.get(node_uid, ()) and brought.at > since
         }
-        await together(self._bring(reference(machines[uid]), renewed, of_node) for uid, of_node in held.items())
+        await together(self._bring(reference(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items())
 
     async def advance(self) -> None:
         """Take the next step of replacing authorities, where all have heard of the one before."""
@@ -118,14 +120,21 @@ class CertificatesLoop:
         brought = self._brought.get((shard.node_uid, bdb.uid), _Brought())
         return brought.number == _number(bdb) and shard.uid in brought.shards
 
-    async def _bring(self, node: NodeRef, renewed: Mapping[int, Bdb], held: Mapping[int, set[int]]) -> None:
+    async def _bring(
+        self,
+        node: NodeRef,
+        renewed: Mapping[int, Bdb],
+        held: Mapping[int, set[int]],
+        ids: Mapping[tuple[int, int], list[str]],
+    ) -> None:
         for uid, seen in sorted(held.items()):
             bdb, told = renewed[uid], shard_tls(renewed[uid])
             brought = self._brought.get((node.uid, uid), _Brought())
             if told is None or (brought.number == _number(bdb) and seen <= brought.shards):
                 continue
             try:
-                results = await self._agents.renew_certificates(node, RenewCertificates(bdb_uid=uid, tls=told))
+                order = RenewCertificates(bdb_uid=uid, engine_ids=ids[node.uid, uid], tls=told)
+                results = await self._agents.renew_certificates(node, order)
             except AgentUnreachable as error:
                 log.info("shards of database %s on node %s have their old certificate: %s", uid, node.uid, error.reason)
                 return

@@ -8,7 +8,7 @@ from shardboard.db import Store
 from shardboard.driver.ports import Agents, Drill
 from shardboard.reconcilers.load import reference
 from shardboard.reconcilers.loop import Outcome
-from shardboard.state import nodes
+from shardboard.state import nodes, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import record
 
@@ -30,12 +30,22 @@ class DrillStepper:
             return Outcome(finished=True) if left <= 0 else Outcome(progress=share, again_in=min(left, 1.0))
         async with self._store.read() as session:
             node = await nodes.by_uid(session, action.object_uid)
+            chosen = [
+                row.engine_id
+                for row in await shards.occupying(session)
+                if row.node_uid == action.object_uid and action.params["shard_uid"] in (None, row.uid)
+            ]
             peers = [other.addr for other in await nodes.every(session) if other.uid != action.object_uid]
         if node is None:
             return Outcome(failed="The node does not exist any more.")
         params = action.params
         order = Drill(
-            id=action.uid, kind=params["kind"], seconds=params["seconds"], uid=params["shard_uid"], peers=peers
+            id=action.uid,
+            kind=params["kind"],
+            seconds=params["seconds"],
+            uid=params["shard_uid"],
+            engine_ids=chosen,
+            peers=peers,
         )
         if refusal := await self._agents.drill(reference(node), order):
             return Outcome(failed=f"{refusal[0].upper()}{refusal[1:]}.")

@@ -28,9 +28,10 @@ from shardboard.driver.ports import (
     ProxyReport,
     ProxyShard,
     ProxyState,
+    ServedDatabase,
     canary,
 )
-from shardboard.errors import AgentError, AgentUnreachable
+from shardboard.errors import AgentError, AgentRefused, AgentUnreachable
 from shardboard.reconcilers.load import reference, shard_tls
 from shardboard.reconcilers.rebinding import Rebinding
 from shardboard.state import bdbs, nodes, shards
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 5.0
 """Seconds until what could not be done is tried again."""
+CANNOT_KEEP = "a proxy of the release before cannot keep the endpoints of unknown databases"
 SERVED = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
 """States of a database in which its endpoint listens."""
 
@@ -200,6 +202,8 @@ class Endpoints:
                 else None,
             )
             for row in rows
+            # A port that an unknown shard has taken since would lead to the data of its database.
+            if row.port not in machines[row.node_uid].unknown_shards.shard_ports
             for leads in [_leads(row)]
         ]
         listed, version = self._version(bdb.uid, listed)
@@ -238,7 +242,11 @@ class Endpoints:
             if known is not None and known[0] == state and known[1].state != "died" and not known[1].failures:
                 return
             try:
-                report = await self._agents.apply_proxy(node, state)
+                serving = known[1].serving if known is not None else (await self._agents.proxy(node)).serving
+                if serving is None and await self._has_unknown_shards(node.uid):
+                    raise AgentRefused(f"{CANNOT_KEEP} on node {node.uid}; upgrade its agent")
+                keep = await self._unknown(serving or [])
+                report = await self._agents.apply_proxy(node, state.model_copy(update={"keep": keep}))
             except AgentError as error:
                 log.info("the proxy of node %s could not be told: %s", node.uid, error.reason)
                 self._applied.pop(node.uid, None)
@@ -246,9 +254,21 @@ class Endpoints:
             await self._note(node, report, {database.uid: database.port for database in state.databases})
             self._applied[node.uid] = (state, report)
 
+    async def _unknown(self, serving: Sequence[ServedDatabase]) -> list[ServedDatabase]:
+        """Those of which this store never contained a shard: they belong to a newer state of it, or to another store."""
+        ids = {engine_id for database in serving for engine_id in database.engine_ids}
+        async with self._store.read() as session:
+            unknown = await shards.unknown(session, ids)
+        return [each for each in serving if each.engine_ids and unknown.issuperset(each.engine_ids)]
+
+    async def _has_unknown_shards(self, node_uid: int) -> bool:
+        async with self._store.read() as session:
+            node = await nodes.by_uid(session, node_uid)
+        return node is not None and bool(node.unknown_shards.shards)
+
     async def _note(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
         """Keep the report with the node, and tell what began to fail and what works again."""
-        now: dict[str, Any] = report.model_dump(mode="json")
+        now: dict[str, Any] = report.model_dump(mode="json", exclude={"serving"})
         async with self._store.read() as session:
             row = await nodes.by_uid(session, node.uid)
             if row is None or row.proxy == now:

@@ -53,10 +53,16 @@ class FailoverLoop(Sweep):
     seconds = 2.0
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return await shards.any_down(session) and any(map(promotable, (await _by_bdb(session)).values()))
+        if not await shards.any_down(session):
+            return False
+        outdated = await nodes.outdated_bdbs(session)
+        return any(promotable(rows) for uid, rows in (await _by_bdb(session)).items() if uid not in outdated)
 
     async def act(self, session: AsyncSession) -> None:
+        outdated = await nodes.outdated_bdbs(session)
         for bdb_uid, rows in (await _by_bdb(session)).items():
+            if bdb_uid in outdated:  # a primary without a row may serve: to promote a replica would take its slots
+                continue
             bdb = await bdbs.by_uid(session, bdb_uid)
             found = promotable(rows)
             if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:

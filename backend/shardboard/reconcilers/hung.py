@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from shardboard.bus import Bus
 from shardboard.db import Store
@@ -56,13 +56,13 @@ class HungLoop:
         hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
         if hung:
             chosen = _by_node(machines, rows, hung)
-            await asyncio.gather(*(self._end(node, uids) for node, uids in chosen.items()))
+            await asyncio.gather(*(self._end(node, hanging) for node, hanging in chosen.items()))
 
-    async def _end(self, node: NodeRef, uids: Collection[int]) -> None:
-        for uid in uids:
+    async def _end(self, node: NodeRef, hanging: Mapping[int, str]) -> None:
+        for uid in hanging:
             self._since[uid] = self._clock()  # whatever comes of it, not again at once
         try:
-            outcomes = await self._agents.end_hung(node, sorted(uids))
+            outcomes = await self._agents.end_hung(node, hanging)
         except AgentError as error:
             log.info("hung shards of node %s could not be ended: %s", node.uid, error.reason)
             return
@@ -87,7 +87,7 @@ class HungLoop:
                 )
 
 
-def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, list[int]]:
+def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, dict[int, str]]:
     """Those that can be ended, by node."""
     up = {node.uid: reference(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
     members: dict[int, list[ObservedShard]] = defaultdict(list)
@@ -96,8 +96,8 @@ def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) ->
             ObservedShard(row.uid, row.pair, row.current_role, row.observed_status, row.observed_link)
         )
     chosen = hung & {uid for each in members.values() for uid in dispensable(each)}
-    found: dict[NodeRef, list[int]] = defaultdict(list)
+    found: dict[NodeRef, dict[int, str]] = defaultdict(dict)
     for row in rows:
         if row.uid in chosen and row.node_uid in up:
-            found[up[row.node_uid]].append(row.uid)
+            found[up[row.node_uid]][row.uid] = row.engine_id
     return found

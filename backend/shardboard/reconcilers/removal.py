@@ -3,7 +3,7 @@ its cluster, then the row. Until then the row stays."""
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shardboard.bus import Bus
 from shardboard.db import Store
@@ -54,21 +54,21 @@ class RemovalLoop:
 
     async def _clear(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
         try:
-            gone = set(await self._remove(node, [row.uid for row in doomed]))
+            gone = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
             gone -= await remembered(self._store, self._agents, [row for row in doomed if row.uid in gone])
             if gone:
                 async with self._store.begin() as session:
                     for row in await shards.absent(session):
                         if row.uid in gone:
-                            await session.delete(row)
+                            await shards.delete(session, row)
         except Exception:  # it is tried again, and the other nodes go on meanwhile
             log.exception("removing shards of node %s", node.uid)
 
-    async def _remove(self, node: NodeRef, uids: list[int]) -> list[int]:
+    async def _remove(self, node: NodeRef, doomed: Mapping[int, str]) -> list[int]:
         try:
-            outcomes = await self._agents.remove(node, uids)
+            outcomes = await self._agents.remove(node, doomed)
         except AgentError as error:
-            log.info("shards %s stay to be removed: %s", uids, error.reason)
+            log.info("shards %s stay to be removed: %s", list(doomed), error.reason)
             return []
         for outcome in outcomes:
             if not outcome.ok:
@@ -80,10 +80,10 @@ async def withdraw(store: Store, agents: Agents, bdb_uid: int, started: Sequence
     """End those of the shards just started that nobody wants any more: their database was deleted meanwhile, and the loop may
     have come by before they were there."""
     async with store.read() as session:
-        wanted = {row.uid for row in await shards.of_bdb(session, bdb_uid)}
+        wanted = {row.engine_id for row in await shards.of_bdb(session, bdb_uid)}
     for each in started:
-        if each.uid not in wanted:
-            await agents.remove(each.node, [each.uid])
+        if each.engine_id not in wanted:
+            await agents.remove(each.node, {each.uid: each.engine_id})
 
 
 async def remembered(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:

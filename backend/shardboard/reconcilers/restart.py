@@ -90,8 +90,8 @@ class Restart:
     async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
         """One node at a time: only the first answer tells of when its data are, and it is not to be lost with another's silence."""
         node = fresh[0].node
-        uids = [shard.uid for shard in fresh if shard.node == node]
-        for outcome in await self._agents.restart(node, uids, discard_data=discard_data):
+        chosen = {shard.uid: shard.engine_id for shard in fresh if shard.node == node}
+        for outcome in await self._agents.restart(node, chosen, discard_data=discard_data):
             if not outcome.ok:
                 return Outcome(failed=f"Shard redis:{outcome.uid} was not started: {outcome.reason}.")
             begun = {**begun, str(outcome.uid): outcome.saved_at}
@@ -178,7 +178,10 @@ async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     for row in await shards.every(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
     found = []
+    outdated = await nodes.outdated_bdbs(session)
     for bdb in await bdbs.every(session):
+        if bdb.uid in outdated:  # a copy without a row may live
+            continue
         if bdb.status != "active" or bdb.config["data_persistence"] == "disabled":
             continue
         rows = by_bdb.get(bdb.uid, [])

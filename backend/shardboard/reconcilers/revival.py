@@ -92,7 +92,7 @@ class Revive:
         if dead:
             view = await cluster.view(self._agents, database.primaries) if database.engine.cluster else {}
             for shard in dead:
-                [removed] = await self._agents.remove(shard.node, [shard.uid], dead_only=True)
+                [removed] = await self._agents.remove(shard.node, {shard.uid: shard.engine_id}, dead_only=True)
                 if not removed.ok:
                     return Outcome(
                         unreachable=f"shard redis:{shard.uid} was not removed: {removed.reason}", again_in=0.5

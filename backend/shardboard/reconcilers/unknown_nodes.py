@@ -156,19 +156,19 @@ class UnknownNodesLoop:
     async def _own(self) -> dict[str, str]:
         """Which some agent runs although this store does not know them, and what is said of that; by engine id."""
         async with self._store.read() as session:
-            machines, uids = [reference(node) for node in await nodes.every(session)], await shards.uids(session)
+            machines, known = [reference(node) for node in await nodes.every(session)], await shards.engine_ids(session)
         own: dict[str, str] = {}
         for node, reported in zip(machines, await asyncio.gather(*map(self._reports, machines)), strict=True):
             why = f"the agent of node {node.uid} runs it, and this store, which may be an older copy, does not know it"
-            own |= {engine_id: why for uid, engine_id in reported.items() if uid not in uids}
+            own |= dict.fromkeys(reported - known, why)
         return own
 
-    async def _reports(self, node: NodeRef) -> dict[int, str]:
-        """Engine ids of the shards that an agent runs, by uid; none when it does not answer."""
+    async def _reports(self, node: NodeRef) -> set[str]:
+        """Engine ids of the shards that an agent runs; none when it does not answer."""
         try:
-            return {report.uid: report.engine_id for report in await self._agents.shards(node)}
+            return {report.engine_id for report in await self._agents.shards(node)}
         except AgentError:
-            return {}
+            return set()
 
     async def _tell(self, database: Database, outcomes: Sequence[Outcome]) -> None:
         async with self._store.begin() as session:

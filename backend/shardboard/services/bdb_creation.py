@@ -57,11 +57,15 @@ async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Clus
     insist(bdb_rules.of_itself(wanted))
     databases, machines = await bdbs.every(session), await nodes.every(session)
     occupying = await shards.occupying(session)
+    unknown = [node.unknown_shards for node in machines]
     taken_ports = {bdb.port for bdb in databases} | {shard.port for shard in occupying}
+    taken_ports = taken_ports.union(*(each.ports for each in unknown))
     reserved = reserved_ports_of(cluster)
     eligible = [node for node in machines if _eligible(node, wanted)]
     surroundings = Surroundings(
-        taken_uids={bdb.uid for bdb in databases} | {shard.bdb_uid for shard in occupying},
+        taken_uids={bdb.uid for bdb in databases}.union(
+            {shard.bdb_uid for shard in occupying}, *(each.bdb_uids for each in unknown)
+        ),
         reached_uids={uid for role in await roles.roles(session) for uid in role.bdb_uids},
         taken_ports=taken_ports,
         reserved_ports=reserved,
@@ -82,7 +86,7 @@ async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Clus
     taken = surroundings.taken_uids | surroundings.reached_uids
     bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
     shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
-    rows = newcomers.rows(plan, bdb.uid, cluster.next_shard_uid, occupying, shares)
+    rows = newcomers.rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
     bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
     bdb.endpoint_retiring = {}

@@ -82,7 +82,9 @@ async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoi
 async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
     """Rows for the newcomers, and the action."""
     view = await movement.locked_view(session)
-    rows = newcomers.rows(chosen.newcomers, bdb.uid, view.cluster.next_shard_uid, view.occupying, {})
+    rows = newcomers.rows(
+        chosen.newcomers, bdb.uid, view.cluster.next_shard_uid, view.occupying, view.machines.values(), {}
+    )
     view.cluster.next_shard_uid += len(rows)
     session.add_all(rows)
     gone = [row for row in view.of(bdb.uid) if row.pair in chosen.leaving]

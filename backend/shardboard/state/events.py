@@ -15,8 +15,9 @@ from shardboard.state.shards import Shard
 LOOP_FAILED = "alarm_loop_failed"
 """The alarm about a part of the console itself. Its supervisor raises and ends it."""
 UNKNOWN_NODE = "alarm_unknown_node"
+UNKNOWN_SHARDS = "alarm_unknown_shards"
 UNORDERED_EPOCH = "alarm_unordered_epoch"
-SEEN_TO = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNORDERED_EPOCH})
+SEEN_TO = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, UNORDERED_EPOCH})
 """Alarms that whoever raises them ends."""
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
+from shardboard.domain.unknown_shards import Unknown
 
 
 class Node(Base):
@@ -36,6 +37,12 @@ class Node(Base):
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     proxy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     """What its proxy last reported after being told what to do (`agent.contract.ProxyReport`)."""
+    unknown: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
+    """Shards and endpoints that its agent reports and the store does not contain (`domain.unknown_shards.Unknown`)."""
+
+    @property
+    def unknown_shards(self) -> Unknown:
+        return Unknown.parse(self.unknown or {})
 
     @property
     def flash_size(self) -> int:
@@ -58,6 +65,11 @@ class Node(Base):
 async def every(session: AsyncSession) -> Sequence[Node]:
     """All nodes by uid."""
     return (await session.execute(select(Node).order_by(Node.uid))).scalars().all()
+
+
+async def outdated_bdbs(session: AsyncSession) -> set[int]:
+    """Uids of databases with shards that the store does not contain. Its rows of such a database can be outdated."""
+    return {shard.bdb_uid for node in await every(session) for shard in node.unknown_shards.shards}
 
 
 async def by_uid(session: AsyncSession, uid: int) -> Node | None:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, exists, select
@@ -92,6 +92,17 @@ class Shard(Base):
         return self.observed_role or self.role
 
 
+class RemovedShard(Base):
+    """A shard that this store contained and its agent removed. A late start request can bring it back: only a shard with such a row
+    may be removed as an orphan, because an unknown engine id belongs to another store or to a newer state of this one."""
+
+    __tablename__ = "removed_shards"
+
+    engine_id: Mapped[str] = mapped_column(primary_key=True)
+    uid: Mapped[int]
+    removed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
 async def every(session: AsyncSession) -> Sequence[Shard]:
     """Shards that should run, by uid."""
     query = select(Shard).where(Shard.desired == "running").order_by(Shard.uid)
@@ -171,9 +182,30 @@ async def occupying(session: AsyncSession) -> Sequence[Shard]:
     return (await session.execute(select(Shard).order_by(Shard.uid))).scalars().all()
 
 
-async def uids(session: AsyncSession) -> set[int]:
+async def engine_ids(session: AsyncSession) -> set[str]:
     """Of every shard that has a row, the ones to be removed included."""
-    return set((await session.execute(select(Shard.uid))).scalars())
+    return set((await session.execute(select(Shard.engine_id))).scalars())
+
+
+async def removed(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
+    """Those of the engine ids whose shards this store contained and removed."""
+    query = select(RemovedShard.engine_id).where(RemovedShard.engine_id.in_(engine_ids))
+    return set((await session.execute(query)).scalars())
+
+
+async def unknown(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
+    """Those of the engine ids that this store never contained."""
+    if not engine_ids:
+        return set()
+    query = select(Shard.engine_id).where(Shard.engine_id.in_(engine_ids))
+    absent = set(engine_ids) - set((await session.execute(query)).scalars())
+    return absent - await removed(session, absent) if absent else set()
+
+
+async def delete(session: AsyncSession, row: Shard) -> None:
+    """Delete the row of a shard whose agent has confirmed that process and files are gone."""
+    await session.merge(RemovedShard(engine_id=row.engine_id, uid=row.uid, removed_at=datetime.now(UTC)))
+    await session.delete(row)
 
 
 async def absent(session: AsyncSession) -> Sequence[Shard]:

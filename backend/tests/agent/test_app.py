@@ -27,7 +27,16 @@ from backend.tests.shards import (
 
 from shardboard.agent import key, logs
 from shardboard.agent.app import create_app
-from shardboard.agent.contract import Sample, ShardCommand
+from shardboard.agent.contract import (
+    ChangePassword,
+    Drill,
+    HotSlots,
+    MoveSlots,
+    RenewCertificates,
+    Sample,
+    ShardCommand,
+    ShardTls,
+)
 from shardboard.agent.engine import engine_version
 from shardboard.agent.identity import Identity, Port, Renewal
 from shardboard.agent.settings import AgentSettings
@@ -41,6 +50,7 @@ from shardboard.settings import Settings
 from shardboard.tls import PEER_DAYS, serial_of
 
 ADDRESS = own_address()
+ENGINE_IDS = {uid: f"{uid:040x}" for uid in (1, 9)}
 
 
 @asynccontextmanager
@@ -113,6 +123,29 @@ async def test_facts_describe_this_machine(agent: NodeRef, agents: HttpAgents) -
     assert facts.machine_id
 
 
+async def _requests_for_another_engine_id(agents: HttpAgents, agent: NodeRef) -> None:
+    """None of them reaches the shard that has the uid."""
+    other = "f" * 40
+    before = await agents.shards(agent)
+    await agents.remove(agent, {1: other})
+    assert [each.ok for each in await agents.restart(agent, {1: other}, discard_data=True)] == [False]
+    assert [each.ok for each in await agents.end_hung(agent, {1: other})] == [False]
+    flush = ShardCommand(uid=1, engine_id=other, argv=["FLUSHALL"])
+    assert [each.ok for each in await agents.command(agent, [flush])] == [False]
+    assert await agents.change_password(agent, ChangePassword(bdb_uid=1, engine_ids=[other], password="x")) == []
+    tls = ShardTls(authorities="a", certificate="c", key="k")
+    assert await agents.renew_certificates(agent, RenewCertificates(bdb_uid=1, engine_ids=[other], tls=tls)) == []
+    [counts] = await agents.hot_slots(agent, HotSlots(uids=[1], engine_ids={1: other}, by="key_count", limit=1))
+    assert counts.reason == "shard 1 does not run here"
+    move = MoveSlots(
+        uid=1, engine_id=other, target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(0, 9)], seconds=1
+    )
+    assert (await agents.move_slots(agent, move)).reason == "shard 1 does not run here"
+    assert (await agents.logs(agent, {1: other})).shards == {}
+    assert await agents.drill(agent, Drill(id="other", kind="kill_shard", seconds=1, uid=1, engine_ids=[other])) == ""
+    assert await agents.shards(agent) == before
+
+
 async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
     assert await agents.shards(agent) == []
     [outcome] = await agents.start(agent, request(lone(1)))
@@ -122,17 +155,18 @@ async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents,
     results = await agents.command(
         agent,
         [
-            ShardCommand(uid=1, argv=["SET", "key", "värde"]),
-            ShardCommand(uid=1, argv=["GET", "key"]),
-            ShardCommand(uid=1, argv=["INCR", "key"]),
-            ShardCommand(uid=9, argv=["PING"]),
+            ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["SET", "key", "värde"]),
+            ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["GET", "key"]),
+            ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["INCR", "key"]),
+            ShardCommand(uid=9, engine_id=ENGINE_IDS[9], argv=["PING"]),
         ],
     )
     assert [(result.uid, result.ok) for result in results] == [(1, True), (1, True), (1, False), (9, False)]
     assert results[1].reply == "värde"
     assert results[2].reply == "ERR value is not an integer or out of range"
     assert results[3].reply == "shard 9 does not run here"
-    assert all(outcome.ok for outcome in await agents.remove(agent, [1]))
+    await _requests_for_another_engine_id(agents, agent)
+    assert all(outcome.ok for outcome in await agents.remove(agent, {1: ENGINE_IDS[1]}))
     assert await agents.shards(agent) == []
     assert not engines_below(root)
 
@@ -140,18 +174,18 @@ async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents,
 async def test_the_ends_of_logs_are_told(
     agent: NodeRef, agents: HttpAgents, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (await agents.logs(agent, [1])).shards == {}
+    assert (await agents.logs(agent, {1: ENGINE_IDS[1]})).shards == {}
     await agents.start(agent, request(lone(1)))
-    told = await agents.logs(agent, [1, 9])
+    told = await agents.logs(agent, ENGINE_IDS)
     assert "Ready to accept connections" in told.shards[1]
     (root / "proxy").mkdir(exist_ok=True)
     (root / "proxy" / "proxy.log").write_bytes(b"first\nsecond \xff\nthird\n")
     assert set(told.shards) == {1}
-    assert (await agents.logs(agent, [])).shards == {}
-    assert (await agents.logs(agent, [])).proxy == "first\nsecond \ufffd\nthird\n"
+    assert (await agents.logs(agent, {})).shards == {}
+    assert (await agents.logs(agent, {})).proxy == "first\nsecond \ufffd\nthird\n"
     monkeypatch.setattr(logs, "OF_PROXY", 9)  # whole lines only
     monkeypatch.setattr(logs, "OF_ALL_SHARDS", 100)
-    told = await agents.logs(agent, [1, 9])
+    told = await agents.logs(agent, ENGINE_IDS)
     assert told.proxy == "third\n"
     assert 0 < len(told.shards[1]) < 100
 
@@ -163,7 +197,7 @@ async def test_a_shard_that_died_is_seen_at_once(agent: NodeRef, agents: HttpAge
     await until(lambda: ended(victim))
     [report] = await agents.shards(agent)
     assert (report.state, report.pid) == ("died", None)
-    [result] = await agents.command(agent, [ShardCommand(uid=1, argv=["PING"])])
+    [result] = await agents.command(agent, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["PING"])])
     assert not result.ok
 
 
@@ -196,10 +230,10 @@ async def test_shards_outlive_their_agent(root: Path, authority: Authority, agen
 async def test_a_parking_agent_takes_its_shards_along(root: Path, authority: Authority, agents: HttpAgents) -> None:
     async with serving(root, authority, park=True) as node:
         await agents.start(node, request(lone(1)))
-        await agents.command(node, [ShardCommand(uid=1, argv=["SET", "key", "value"])])
+        await agents.command(node, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["SET", "key", "value"])])
     assert not engines_below(root)
     async with serving(root, authority, park=True) as node:
-        [result] = await agents.command(node, [ShardCommand(uid=1, argv=["GET", "key"])])
+        [result] = await agents.command(node, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["GET", "key"])])
         assert result.reply == "value"
 
 

@@ -146,7 +146,7 @@ async def test_a_stream_that_breaks_off(agents: HttpAgents, authority: Authority
 async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, tmp_path: Path, status: str) -> None:
     async with impostor(tmp_path, authority, http("{}", status)) as node:
         with pytest.raises(AgentRefused) as refusal:
-            await agents.remove(node, [1])
+            await agents.remove(node, {1: "a" * 40})
         assert refusal.value.reason == f"the agent of node 1 answered {status[:3]} to POST /shards/remove"
     async with impostor(tmp_path, authority, http("{}", status)) as node:
         with pytest.raises(AgentRefused, match=f"answered {status[:3]} to a request for samples"):
@@ -161,7 +161,7 @@ async def test_nonsense_is_refused_with_a_sentence(
     calls = {
         "facts": lambda node: agents.facts(node),
         "shards": lambda node: agents.shards(node),
-        "remove": lambda node: agents.remove(node, [1]),
+        "remove": lambda node: agents.remove(node, {1: "a" * 40}),
         "samples": lambda node: anext(seconds(agents.samples(node, 0, ""))),
     }
     for call in calls.values():

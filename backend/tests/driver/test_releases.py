@@ -36,6 +36,7 @@ from shardboard.agent.contract import (
     ProxyState,
     Sample,
     ShardCommand,
+    ShardReport,
     ShardTls,
     TierSpec,
     protocol,
@@ -140,11 +141,23 @@ async def sampled(_: Request) -> Response:
     return Response(sample_before().model_dump_json().encode() + b"\n")
 
 
+OWN, FOREIGN = {1: f"{1:040x}"}, {1: "f" * 40}
+
+
+async def held() -> list[before.ShardReport]:
+    return [
+        before.ShardReport(
+            uid=1, bdb_uid=1, engine_id=OWN[1], state="running", pid=1, started_at=1.0, run_id="r", detail=""
+        )
+    ]
+
+
 def agent_before() -> Starlette:
     """All calls of the release before, checked by its own messages."""
     return Starlette(
         routes=[
             routes.asked("/facts", told_facts),
+            routes.asked("/shards", held),
             routes.told("/shards/start", before.StartShards, started),
             routes.told("/shards/restart", before.RestartShards, of_uids),
             routes.told("/shards/remove", before.RemoveShards, of_uids),
@@ -174,10 +187,13 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
     async with serving(agent_before(), tmp_path, authority) as node, talking(authority) as agents:
         assert (await agents.facts(node)).hostname == FACTS.hostname
         assert [each.uid for each in await agents.start(node, order)] == [1]
-        assert [each.uid for each in await agents.restart(node, [1], discard_data=False)] == [1], "99 was not asked for"
-        assert [each.uid for each in await agents.remove(node, [1], dead_only=True)] == [1]
-        assert [each.uid for each in await agents.command(node, [ShardCommand(uid=1, argv=["PING"])])] == [1]
-        move = MoveSlots(uid=1, target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(1, 2)], seconds=1)
+        assert [each.uid for each in await agents.restart(node, OWN, discard_data=False)] == [1], "99 was not asked for"
+        assert [each.uid for each in await agents.remove(node, OWN, dead_only=True)] == [1]
+        ping = ShardCommand(uid=1, engine_id=OWN[1], argv=["PING"])
+        assert [each.uid for each in await agents.command(node, [ping])] == [1]
+        move = MoveSlots(
+            uid=1, engine_id=OWN[1], target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(1, 2)], seconds=1
+        )
         assert (await agents.move_slots(node, move)).count == 1
         assert await agents.probe(node, [ProbeTarget(address=ADDRESS, port=20000)]) == [True]
         assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[]))).state == "absent"
@@ -198,13 +214,32 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
             update={"bdb": order.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
         )
         threads = order.model_copy(update={"bdb": order.bdb.model_copy(update={"io_threads": 2})})
-        slots = HotSlots(uids=[1], by="cpu_usec", limit=1)
+        slots = HotSlots(uids=[1], engine_ids=OWN, by="cpu_usec", limit=1)
         for unheard in (
             *(agents.start(node, changed) for changed in (news, threads)),
             *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
         ):
             with pytest.raises(AgentRefused, match="of the release before and does not know POST"):
                 await unheard
+
+
+async def test_an_agent_of_the_release_before_gets_no_request_for_another_shard(
+    authority: Authority, tmp_path: Path
+) -> None:
+    """It cannot compare engine ids, so the console does."""
+    async with serving(agent_before(), tmp_path, authority) as node, talking(authority) as agents:
+        for _ in range(2):  # the second time the console knows its protocol
+            assert [(each.uid, each.ok) for each in await agents.remove(node, FOREIGN)] == [(1, True)]
+            assert [each.ok for each in await agents.restart(node, FOREIGN, discard_data=True)] == [False]
+            ping = ShardCommand(uid=1, engine_id=FOREIGN[1], argv=["PING"])
+            assert [each.ok for each in await agents.command(node, [ping])] == [False]
+            move = MoveSlots(
+                uid=1, engine_id=FOREIGN[1], target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[], seconds=1
+            )
+            assert (await agents.move_slots(node, move)).count == 0
+            with pytest.raises(AgentRefused):
+                await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[FOREIGN[1]]))
+            assert await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[OWN[1]])) == ""
 
 
 async def test_a_console_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
@@ -228,6 +263,15 @@ async def test_a_console_of_the_release_before(authority: Authority, tmp_path: P
         refused = await console.get("/facts", headers={protocol.HEADER: "9"})
         assert (refused.status_code, refused.headers[protocol.HEADER]) == (426, str(protocol.PROTOCOL))
         assert "release that is too much newer" in refused.text
+
+
+def test_new_fields_of_shards_are_left_out_for_the_release_before() -> None:
+    report = ShardReport(
+        uid=1, bdb_uid=1, engine_id=OWN[1], state="running", pid=1, started_at=1.0, run_id="r", port=20000, memory=5
+    )
+    [told] = json.loads(routes._json([report], protocol.FIRST).body)
+    before.ShardReport.model_validate(told)
+    assert json.loads(routes._json([report], protocol.PROTOCOL).body)[0]["port"] == 20000
 
 
 def test_what_the_release_before_does_not_know_is_left_out() -> None:

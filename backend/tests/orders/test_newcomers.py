@@ -16,13 +16,13 @@ def shard(uid: int, node_uid: int, port: int) -> Shard:
 
 
 def test_ports_of_a_node_are_taken_once() -> None:
-    ports = Ports([shard(1, 1, FIRST), shard(2, 1, FIRST + 2), shard(3, 2, FIRST + 1)])
+    ports = Ports([shard(1, 1, FIRST), shard(2, 1, FIRST + 2), shard(3, 2, FIRST + 1)], [])
     assert [ports.take(1), ports.take(1), ports.take(2), ports.take(3)] == [FIRST + 1, FIRST + 3, FIRST, FIRST]
 
 
 def test_rows_are_where_the_plan_puts_them() -> None:
     plan = [Placed(node_uid=1, pair=0, role="master"), Placed(node_uid=2, pair=1, role="slave")]
-    made = newcomers.rows(plan, 7, 40, [shard(1, 1, FIRST)], {0: "0-99"})
+    made = newcomers.rows(plan, 7, 40, [shard(1, 1, FIRST)], [], {0: "0-99"})
     assert [(row.uid, row.bdb_uid, row.node_uid, row.pair, row.role, row.slots, row.port) for row in made] == [
         (40, 7, 1, 0, "master", "0-99", FIRST + 1),
         (41, 7, 2, 1, "slave", "", FIRST),
@@ -34,4 +34,4 @@ def test_rows_are_where_the_plan_puts_them() -> None:
 def test_a_node_that_is_full_is_told() -> None:
     held = [shard(number, 1, port) for number, port in enumerate(SHARD_PORTS)]
     with pytest.raises(NotAcceptable, match="Node 1 has no port left"):
-        newcomers.rows([Placed(node_uid=1, pair=0, role="master")], 7, 1, held, {})
+        newcomers.rows([Placed(node_uid=1, pair=0, role="master")], 7, 1, held, [], {})

@@ -71,13 +71,14 @@ class Remove(Relocate):
         node = await nodes.by_uid(session, uid)
         for row in await shards.absent(session):
             if row.node_uid == uid:
-                await session.delete(row)
+                await shards.delete(session, row)
         for each in await snapshots.of_node(session, uid):
             await session.delete(each)
-        outage = await events.open_span(session, "node_failed", node_uid=uid)
-        if outage is not None:
-            outage.ended_at = datetime.now(UTC)
-            outage.details = {**outage.details, "open": False}
+        for type_ in ("node_failed", events.UNKNOWN_SHARDS):
+            span = await events.open_span(session, type_, node_uid=uid)
+            if span is not None:
+                span.ended_at = datetime.now(UTC)
+                span.details = {**span.details, "open": False}
         if node is not None:
             await issued_certificates.refuse(session, uid)
             count = replace_authorities(await bdbs.every(session), node.addr)

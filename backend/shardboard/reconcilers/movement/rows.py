@@ -9,7 +9,7 @@ from shardboard.db import Store
 from shardboard.domain.moves import Move
 from shardboard.orders.newcomers import Ports
 from shardboard.reconcilers.lease import ours
-from shardboard.state import bdbs, shards
+from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import record_of_shard
 from shardboard.state.shards import Shard
@@ -21,7 +21,7 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
         if session is None:
             return
         held = await shards.occupying(session)
-        ports = Ports(held)
+        ports = Ports(held, await nodes.every(session))
         present = {row.uid for row in held}
         for move in moves:
             twin = next((row for row in held if (row.bdb_uid, row.pair) == (move.bdb, move.pair)), None)

@@ -170,6 +170,7 @@ class Reshard:
         source, target = heads[batch.source], heads[batch.target]
         order = MoveSlots(
             uid=source.uid,
+            engine_id=source.engine_id,
             target_engine_id=target.engine_id,
             address=target.node.addr,
             port=target.port,
