@@ -12,6 +12,8 @@ pub enum ProtocolError {
     ExpectedBulk(u8),
     TooBigBulkCount,
     InvalidBulkLength,
+    /// A length or an argument is not followed by CR LF.
+    InvalidTerminator,
     TooBigRequest,
     InvalidReply(u8),
 }
@@ -26,6 +28,7 @@ impl fmt::Display for ProtocolError {
             Self::ExpectedBulk(got) => write!(f, "expected '$', got '{}'", char::from(*got)),
             Self::TooBigBulkCount => f.write_str("too big bulk count string"),
             Self::InvalidBulkLength => f.write_str("invalid bulk length"),
+            Self::InvalidTerminator => f.write_str("invalid CRLF in request"),
             Self::TooBigRequest => f.write_str("request is larger than the endpoint allows"),
             Self::InvalidReply(got) => write!(f, "invalid reply type {got:#04x}"),
         }

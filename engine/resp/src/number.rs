@@ -26,17 +26,25 @@ pub fn decimal(bytes: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
+/// Why a line holds no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineError {
+    Number,
+    /// The CR is not followed by LF.
+    Terminator,
+}
+
 /// The number in the line that starts at `at`, and where the next line starts. The line of a count is a few bytes
 /// long, so a plain loop beats a vectorised search. `Ok(None)`: the line has not arrived completely.
 #[inline]
-pub(crate) fn line_number(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, ()> {
+pub(crate) fn line_number(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, LineError> {
     let mut value: i64 = 0;
     let mut i = at;
     while let Some(&byte) = buf.get(i) {
         match byte {
             b'0'..=b'9' if i - at < 18 => value = value * 10 + i64::from(byte - b'0'),
             b'\r' if i > at && (buf[at] != b'0' || i == at + 1) => {
-                return Ok((buf.len() > i + 1).then_some((value, i + 2)));
+                return terminated(buf, i, value);
             }
             _ => return uncommon(buf, at),
         }
@@ -45,15 +53,25 @@ pub(crate) fn line_number(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>,
     Ok(None)
 }
 
+/// The number once the LF behind the CR at `at` has arrived.
+#[inline]
+fn terminated(buf: &[u8], at: usize, value: i64) -> Result<Option<(i64, usize)>, LineError> {
+    match buf.get(at + 1) {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some((value, at + 2))),
+        Some(_) => Err(LineError::Terminator),
+    }
+}
+
 /// Negative, malformed and very long numbers.
 #[cold]
-fn uncommon(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, ()> {
+fn uncommon(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, LineError> {
     match buf[at..].iter().take(MAX_LINE).position(|&b| b == b'\r') {
         Some(n) => {
-            let value = decimal(&buf[at..at + n]).ok_or(())?;
-            Ok((buf.len() > at + n + 1).then_some((value, at + n + 2)))
+            let value = decimal(&buf[at..at + n]).ok_or(LineError::Number)?;
+            terminated(buf, at + n, value)
         }
-        None if buf.len() - at >= MAX_LINE => Err(()),
+        None if buf.len() - at >= MAX_LINE => Err(LineError::Number),
         None => Ok(None),
     }
 }
@@ -78,8 +96,10 @@ mod tests {
         assert_eq!(line_number(b"12\r", 0), Ok(None));
         assert_eq!(line_number(b"12", 0), Ok(None));
         assert_eq!(line_number(b"-1\r\n", 0), Ok(Some((-1, 4))));
-        assert_eq!(line_number(b"\r\n", 0), Err(()));
-        assert_eq!(line_number(b"1x\r\n", 0), Err(()));
-        assert_eq!(line_number(b"00\r\n", 0), Err(()));
+        assert_eq!(line_number(b"\r\n", 0), Err(LineError::Number));
+        assert_eq!(line_number(b"1x\r\n", 0), Err(LineError::Number));
+        assert_eq!(line_number(b"00\r\n", 0), Err(LineError::Number));
+        assert_eq!(line_number(b"12\rX", 0), Err(LineError::Terminator));
+        assert_eq!(line_number(b"-1\rX", 0), Err(LineError::Terminator));
     }
 }

@@ -1,7 +1,7 @@
 //! bytes -> reply: where it ends, and the parts of the ones that have to be joined.
 
 use crate::error::ProtocolError;
-use crate::number::{decimal, line_number};
+use crate::number::{LineError, decimal, line_number};
 
 /// Finds the end of a reply of any depth. `todo` counts the values still to come, so no stack is needed; the
 /// scanner continues where the last bytes ended.
@@ -29,6 +29,9 @@ impl ReplyScanner {
                 Header::Bulk { end, .. } => {
                     if buf.len() < end + 2 {
                         return Ok(None);
+                    }
+                    if &buf[end..end + 2] != b"\r\n" {
+                        return Err(ProtocolError::InvalidReply(buf[self.pos]));
                     }
                     self.todo -= 1;
                     self.pos = end + 2;
@@ -72,7 +75,7 @@ pub enum Header {
 #[inline]
 pub fn header(buf: &[u8], at: usize) -> Result<Option<Header>, ProtocolError> {
     let Some(&kind) = buf.get(at) else { return Ok(None) };
-    let invalid = |()| ProtocolError::InvalidReply(kind);
+    let invalid = |_: LineError| ProtocolError::InvalidReply(kind);
     match kind {
         b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => Ok(line(buf, at + 1)),
         b'$' | b'=' | b'!' => Ok(match line_number(buf, at + 1).map_err(invalid)? {
@@ -103,16 +106,17 @@ fn length(n: i64, kind: u8) -> Result<u64, ProtocolError> {
     u64::try_from(n).ok().filter(|&n| n <= MAX_LENGTH).ok_or(ProtocolError::InvalidReply(kind))
 }
 
-/// A line ends with `\r\n`; the engine never sends a lone `\r` inside one.
+/// A line ends with CR LF. A single CR or LF belongs to the text: the engine quotes requests in some errors as they are.
 #[inline]
 fn line(buf: &[u8], start: usize) -> Option<Header> {
-    let n = buf[start..].iter().position(|&b| b == b'\n')?;
-    let end = start + n;
-    Some(Header::Line {
-        start,
-        end: if n > 0 && buf[end - 1] == b'\r' { end - 1 } else { end },
-        next: end + 1,
-    })
+    let mut from = start;
+    loop {
+        let at = from + buf[from..].iter().position(|&b| b == b'\n')?;
+        if at > start && buf[at - 1] == b'\r' {
+            return Some(Header::Line { start, end: at - 1, next: at + 1 });
+        }
+        from = at + 1;
+    }
 }
 
 /// The values of a complete aggregate reply, each as its own bytes; `None` when it is not an aggregate.

@@ -5,7 +5,7 @@
 
 use crate::error::ProtocolError;
 use crate::inline;
-use crate::number::{MAX_LINE, line_number};
+use crate::number::{LineError, MAX_LINE, line_number};
 
 /// What a client may send.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +106,9 @@ impl RequestParser {
             if buf.len() < end + 2 {
                 return Ok(None);
             }
+            if buf[end] != b'\r' || buf[end + 1] != b'\n' {
+                return Err(ProtocolError::InvalidTerminator);
+            }
             // Positions fit: limits.request is at most u32::MAX (checked where limits are made by the types below).
             self.args.push((start as u32, end as u32));
             self.pos = end + 2;
@@ -151,9 +154,10 @@ impl RequestParser {
 }
 
 fn count(buf: &[u8]) -> Result<Option<(i64, usize)>, ProtocolError> {
-    line_number(buf, 1).map_err(|()| match buf.len() {
-        n if n >= MAX_LINE => ProtocolError::TooBigMultibulkCount,
-        _ => ProtocolError::InvalidMultibulkLength,
+    line_number(buf, 1).map_err(|error| match error {
+        LineError::Terminator => ProtocolError::InvalidTerminator,
+        LineError::Number if buf.len() >= MAX_LINE => ProtocolError::TooBigMultibulkCount,
+        LineError::Number => ProtocolError::InvalidMultibulkLength,
     })
 }
 
@@ -161,9 +165,10 @@ fn count(buf: &[u8]) -> Result<Option<(i64, usize)>, ProtocolError> {
 fn bulk_length(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, ProtocolError> {
     match buf.get(at) {
         None => Ok(None),
-        Some(b'$') => line_number(buf, at + 1).map_err(|()| match buf.len() - at {
-            n if n >= MAX_LINE => ProtocolError::TooBigBulkCount,
-            _ => ProtocolError::InvalidBulkLength,
+        Some(b'$') => line_number(buf, at + 1).map_err(|error| match error {
+            LineError::Terminator => ProtocolError::InvalidTerminator,
+            LineError::Number if buf.len() - at >= MAX_LINE => ProtocolError::TooBigBulkCount,
+            LineError::Number => ProtocolError::InvalidBulkLength,
         }),
         Some(&other) => Err(ProtocolError::ExpectedBulk(other)),
     }

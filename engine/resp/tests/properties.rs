@@ -103,6 +103,24 @@ proptest! {
     }
 
     #[test]
+    fn accepted_requests_parse_to_the_same_request_again(bytes in near_request()) {
+        let limits = Limits { bulk: 1 << 16, args: 1000, request: 1 << 17 };
+        let (mut parser, mut rest) = (RequestParser::default(), &bytes[..]);
+        while let Ok(Some(len)) = parser.parse(rest, &limits) {
+            let args = parser.args(&rest[..len]);
+            let words: Vec<_> = args.iter().map(<[u8]>::to_vec).collect();
+            // An empty request is not forwarded.
+            if !words.is_empty() {
+                let mut canonical = Vec::new();
+                encode::command(&mut canonical, words.iter().map(Vec::as_slice));
+                prop_assert_eq!(args.raw, &canonical[..]);
+                prop_assert_eq!(requests(args.raw, &[]), (vec![words], None));
+            }
+            rest = &rest[len..];
+        }
+    }
+
+    #[test]
     fn replies_of_any_depth_are_measured(frames in vec(frame(), 0..10), cuts in vec(1usize..30, 1..20)) {
         prop_assert_eq!(replies(&frames.concat(), &cuts), (frames, None));
     }
@@ -128,6 +146,26 @@ proptest! {
         let _ = (resp::items(&bytes), resp::text(&bytes), resp::integer(&bytes));
         prop_assert!(slot::of_key(&bytes) < slot::SLOTS);
     }
+}
+
+/// Requests of which a few bytes were changed, so that lengths and terminators are wrong now and then.
+fn near_request() -> impl Strategy<Value = Vec<u8>> {
+    let count = prop_oneof![8 => Just(""), 1 => Just("0"), 1 => Just("+"), 1 => Just("-"), 1 => Just(" ")];
+    let argument = (count.clone(), vec(any::<u8>(), 0..6), terminator(), terminator()).prop_map(
+        |(sign, bytes, first, second)| {
+            [b"$", sign.as_bytes(), bytes.len().to_string().as_bytes(), first, &bytes, second].concat()
+        },
+    );
+    let request = (count, vec(argument, 0..4), terminator()).prop_map(|(sign, arguments, end)| {
+        let head = [b"*", sign.as_bytes(), arguments.len().to_string().as_bytes(), end].concat();
+        [head, arguments.concat()].concat()
+    });
+    let inline = ("[a-z \"'\\\\x]{0,12}", terminator()).prop_map(|(line, end)| [line.as_bytes(), end].concat());
+    vec(prop_oneof![4 => request, 1 => inline], 0..6).prop_map(|requests| requests.concat())
+}
+
+fn terminator() -> impl Strategy<Value = &'static [u8]> {
+    prop_oneof![20 => Just(&b"\r\n"[..]), 1 => Just(&b"\n"[..]), 1 => Just(&b"\rX"[..]), 1 => Just(&b"XX"[..])]
 }
 
 /// Pieces of the protocol in any order, so that more than the first byte is tried.
