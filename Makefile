@@ -93,6 +93,7 @@ simulate: setup-tests ## The proxy's worker with clients, shards and failures in
 test-chaos: proxy ## Short: client libraries while shards and proxies fail, and the flash tier beside a plain server
 	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/chaos engine/tier
 	@$(bin)/python engine/chaos --short --seed 1
+	@$(if $(ALL),$(bin)/python engine/conformance/reply_injection.py --check)
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
