@@ -2,6 +2,7 @@
 
 use crate::command_table::COMMANDS;
 use crate::learned;
+use crate::reply_safety::{self, Proof};
 use resp::Args;
 
 /// Read and write as the engine flags them; everything else (scripts included, they may write) is `Other`.
@@ -90,6 +91,8 @@ pub struct Command {
     pub class: Class,
     pub keys: Keys,
     pub handling: Handling,
+    /// What is known about its replies.
+    pub proof: Proof,
 }
 
 pub(crate) const fn command(
@@ -99,19 +102,20 @@ pub(crate) const fn command(
     keys: Keys,
     handling: Handling,
 ) -> Command {
-    Command { place: 0, name, arity, class, keys, handling }
+    Command { place: 0, name, arity, class, keys, handling, proof: Proof::Unknown }
 }
 
 const UNKNOWN_PLACE: u16 = COMMANDS.len() as u16;
 pub(crate) const FIRST_LEARNED: u16 = UNKNOWN_PLACE + 1;
 
-static TABLE: [Command; COMMANDS.len()] = numbered();
+pub(crate) static TABLE: [Command; COMMANDS.len()] = numbered();
 
 const fn numbered() -> [Command; COMMANDS.len()] {
     let mut table = COMMANDS;
     let mut n = 0;
     while n < table.len() {
         table[n].place = n as u16;
+        table[n].proof = reply_safety::proof(table[n].handling);
         n += 1;
     }
     table

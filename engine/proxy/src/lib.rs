@@ -13,6 +13,7 @@ mod learned;
 pub mod listeners;
 pub mod metrics;
 pub mod process;
+mod reply_safety;
 pub mod resources;
 pub mod stats;
 pub mod tls;

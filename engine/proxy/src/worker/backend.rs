@@ -4,6 +4,7 @@
 use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::Interest;
+use crate::reply_safety::Risk;
 use crate::stream::Stream;
 use crate::topology::TargetNumber;
 use crate::worker::client::Asker;
@@ -11,6 +12,7 @@ use crate::worker::doubt::Doubt;
 use crate::worker::passing::Passing;
 use resp::ReplyScanner;
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 
 /// Bytes that wait for the socket before clients are asked to wait.
@@ -31,6 +33,8 @@ pub enum Purpose {
     Probe,
     /// See `canary.rs`.
     Canary,
+    /// A random text, to be sure that the request in front of it was answered with one reply.
+    Fence,
 }
 
 /// Whether a request changes that a connection holds something of its client's.
@@ -53,6 +57,8 @@ pub struct Pending {
     pub bond: Bond,
     /// What answers may be a script, whose words are not the shard's.
     pub is_script: bool,
+    /// Whether its reply may be more than one.
+    pub risk: Risk,
     /// Nobody here knows where its keys are; the shard that is asked first does.
     pub roams: bool,
     /// How often it was sent somewhere else.
@@ -75,6 +81,7 @@ impl Pending {
             len: 0,
             bond: Bond::Unchanged,
             is_script: false,
+            risk: Risk::None,
             roams: false,
             tries: 0,
             deadline: 0,
@@ -102,6 +109,12 @@ pub struct Backend {
     pub is_relayed: bool,
     /// What the shard takes it for is no longer so: it answers what it was asked.
     pub is_outdated: bool,
+    /// It sent something that is no reply to what it was asked.
+    pub is_out_of_step: bool,
+    /// The engine removes line breaks from the errors of scripts.
+    pub has_safe_scripts: bool,
+    /// Its user may not execute ECHO, which a fence is otherwise.
+    pub fences_with_hello: bool,
     /// Nobody's now, and the next one's who needs a connection of its own.
     pub is_pooled: bool,
     pub interest: Interest,
@@ -127,6 +140,17 @@ pub struct Backend {
     pub demoted_at: Option<u64>,
 }
 
+/// What has arrived where the reply to a fence is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fence {
+    /// So many bytes.
+    Passed(usize),
+    Incomplete,
+    /// The user may not execute the request; nothing is known about the bytes in front of it.
+    Forbidden,
+    Broken,
+}
+
 impl Backend {
     pub fn new(stream: Stream, db: usize, target: TargetNumber, identity: usize, owner: Option<Id>) -> Self {
         Self {
@@ -141,6 +165,9 @@ impl Backend {
             in_transaction: false,
             is_relayed: false,
             is_outdated: false,
+            is_out_of_step: false,
+            has_safe_scripts: false,
+            fences_with_hello: false,
             is_pooled: false,
             interest: Interest::WRITE,
             dirty: false,
@@ -166,6 +193,45 @@ impl Backend {
         self.is_bound |= pending.bond == Bond::Begins;
         self.out.extend_from_slice(bytes);
         self.inflight.push_back(pending);
+        if pending.risk != Risk::None && self.owner.is_none() && self.is_risky(pending.risk) {
+            self.enqueue_fence();
+        }
+    }
+
+    /// Whether the shard may answer a request of this risk with more than one reply.
+    pub fn is_risky(&self, risk: Risk) -> bool {
+        risk > Risk::Script || risk == Risk::Script && !self.has_safe_scripts
+    }
+
+    /// Any other bytes than the reply to it end the connection. Requests in front of it cannot contain the text: it is random, and
+    /// the shard receives it after them.
+    #[cold]
+    fn enqueue_fence(&mut self) {
+        let text = format!("{:016x}", RandomState::new().hash_one(self.sent));
+        let request = match self.fences_with_hello {
+            false => format!("*2\r\n$4\r\nECHO\r\n$16\r\n{text}\r\n"),
+            // Executed without any right: a wrong option is quoted, and nothing changes.
+            true => format!("*3\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$16\r\n{text}\r\n"),
+        };
+        self.enqueue(request.as_bytes(), Pending::own(Purpose::Fence));
+    }
+
+    /// The reply to the fence that is the oldest request, at the start of `bytes`.
+    pub fn check_fence(&self, bytes: &[u8]) -> Fence {
+        let Some(pending) = self.inflight.front() else { return Fence::Broken };
+        let request = self.request(pending);
+        let text = &request[request.len() - 18..request.len() - 2];
+        let expected = match request.starts_with(b"*2") {
+            true => [b"$16\r\n", text, b"\r\n"].concat(),
+            false => [b"-ERR Syntax error in HELLO option '", text, b"'\r\n"].concat(),
+        };
+        let len = bytes.len().min(expected.len());
+        match bytes[..len] == expected[..len] {
+            true if len == expected.len() => Fence::Passed(len),
+            true => Fence::Incomplete,
+            false if bytes.starts_with(b"-NOPERM ") => Fence::Forbidden,
+            false => Fence::Broken,
+        }
     }
 
     /// Bytes whose answer is no reply of one request.
@@ -254,6 +320,7 @@ impl Backend {
         self.is_open()
             && self.inflight.is_empty()
             && self.unsent() == 0
+            && self.input.is_empty()
             && !(self.is_bound || self.in_transaction || self.is_relayed || self.is_outdated)
             && self.demoted_at.is_none()
     }

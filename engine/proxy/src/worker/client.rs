@@ -3,6 +3,7 @@
 use crate::arena::Id;
 use crate::command::{Class, UNKNOWN};
 use crate::poll::Interest;
+use crate::reply_safety::Risk;
 use crate::stats::{Failure, Replies};
 use crate::stream::Stream;
 use crate::worker::exclusive::Exclusive;
@@ -80,6 +81,8 @@ pub struct Client {
     pub destination: Option<Handle>,
     /// What the request looked at now is: the place of its command, and whether it waits on purpose.
     pub asks: (u16, bool),
+    /// Whether the reply to the request looked at now may be more than one.
+    pub risk: Risk,
     /// The request looked at now was answered with this here.
     pub refusal: Option<Failure>,
     /// Bytes of its replies that wait for others to be joined with.
@@ -124,6 +127,7 @@ impl Client {
             profile: None,
             destination: None,
             asks: (UNKNOWN.place, false),
+            risk: Risk::None,
             refusal: None,
             joining: 0,
             weighed: 0,

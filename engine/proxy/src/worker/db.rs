@@ -34,6 +34,8 @@ pub struct Identity {
     pub pool: Vec<(TargetNumber, Id)>,
     /// The shards want a password that was not given.
     pub noauth: bool,
+    /// The shards refuse ECHO to it.
+    pub fences_with_hello: bool,
     /// Why the shards refused it last.
     pub rejected: Option<Vec<u8>>,
     pub clients: usize,

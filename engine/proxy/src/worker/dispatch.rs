@@ -8,6 +8,7 @@ use super::output::Answer;
 use super::subcommands;
 use crate::arena::Id;
 use crate::command::{self, Class, Command, Handling, Keys};
+use crate::reply_safety::{self, Proof, Risk};
 use crate::stats::Failure;
 use resp::{Args, encode};
 
@@ -27,8 +28,16 @@ impl Worker {
         let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
         // In a transaction nothing waits.
         client.asks = (command.place, command.blocks(args) && !client.is_queueing());
+        if command.proof == Proof::Unknown && reply_safety::is_http(name) {
+            return self.refuse_http(client, command);
+        }
+        client.risk = reply_safety::risk(command.proof, args);
         if self.dbs[client.db].identities[client.identity].noauth && !is_open(command) {
             return self.refuse_unauthenticated(client, command);
+        }
+        if client.risk == Risk::Unsafe && !client.is_queueing() && !client.is_drained() {
+            // It goes on another connection than what is under way, and must not overtake it.
+            return Flow::Hold;
         }
         let flow = if client.exclusive.is_some() {
             let flow = self.dispatch_exclusive(id, client, command, args);
@@ -53,6 +62,20 @@ impl Worker {
             }
         }
         flow
+    }
+
+    /// The engine would close the connection, which others share, without a reply.
+    #[cold]
+    fn refuse_http(&mut self, client: &mut Client, command: &Command) -> Flow {
+        client.reply(command.class, |out| {
+            encode::error(out, "ERR Protocol error: HTTP requests are not supported")
+        });
+        client.refusal = None;
+        client.closing = true;
+        let stats = &mut self.dbs[client.db].stats;
+        stats.unserved[command.class as usize] += 1;
+        stats.failed(Failure::Protocol);
+        Flow::Next
     }
 
     #[cold]

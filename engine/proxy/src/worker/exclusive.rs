@@ -12,6 +12,7 @@ use super::pubsub::Subscription;
 use super::transaction::Transaction;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
+use crate::reply_safety::Risk;
 use crate::topology::TargetNumber;
 use resp::Args;
 
@@ -32,6 +33,8 @@ pub struct Exclusive {
     pub(super) tracking: Option<Vec<u8>>,
     /// CLIENT CACHING, which is about the next command, wherever that goes.
     pub(super) caching: Option<Vec<u8>>,
+    /// The greatest of all requests on its connections: what the shards have sent may be more than the replies.
+    pub(super) risk: Risk,
     /// The last request went to a connection of its own; a shared one must not overtake it.
     pub(super) was_last: bool,
 }
@@ -96,6 +99,7 @@ impl Worker {
     /// To the shared connection, or to the client's own while the engine tracks what it reads.
     #[inline]
     pub(super) fn route(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
+        let pending = Pending { risk: client.risk, ..pending };
         match &client.exclusive {
             Some(exclusive) if exclusive.tracking.is_some() => {
                 if let Some(caching) = exclusive.caching.clone() {
@@ -108,13 +112,19 @@ impl Worker {
                 }
                 self.send_exclusive(id, client, bytes, pending)
             }
+            _ if client.risk == Risk::Unsafe => {
+                self.send_exclusive(id, client, bytes, pending);
+                client.blocked = true;
+            }
             _ => self.send(client, bytes, pending),
         }
     }
 
     /// Sends on a connection of the client's own to the owner of the slot.
     pub(super) fn send_exclusive(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
-        client.exclusive.get_or_insert_default().was_last = true;
+        let exclusive = client.exclusive.get_or_insert_default();
+        exclusive.was_last = true;
+        exclusive.risk = exclusive.risk.max(client.risk);
         let target = self.dbs[client.db].topology.owner(pending.slot);
         match target.and_then(|target| self.exclusive_to(id, client, target)) {
             Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
@@ -158,14 +168,18 @@ impl Worker {
     /// Puts connections that the client needs no more where the next one finds them.
     pub(super) fn give_back(&mut self, client: &mut Client) {
         let all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
-        let is_clean = |id: &Id| self.backends.get(*id).is_none_or(Backend::is_clean);
+        let risk = client.exclusive.as_deref().map_or(Risk::None, |exclusive| exclusive.risk);
+        let is_clean = |id: &Id| {
+            self.backends.get(*id).is_none_or(|backend| backend.is_clean() || backend.is_risky(risk))
+        };
         if client.is_bound() || !client.is_drained() || !all.iter().all(is_clean) {
             return;
         }
-        client.exclusive = None;
+        let risk = client.exclusive.take().map_or(Risk::None, |exclusive| exclusive.risk);
         for id in all {
+            let is_risky = self.backends.get(id).is_some_and(|backend| backend.is_risky(risk));
             let pool = &mut self.dbs[client.db].identities[client.identity].pool;
-            if pool.len() >= POOLED {
+            if is_risky || pool.len() >= POOLED {
                 self.discard(id);
             } else if let Some(backend) = self.backends.get_mut(id) {
                 backend.owner = None;

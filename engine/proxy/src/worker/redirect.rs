@@ -283,7 +283,8 @@ impl Worker {
     /// A connection to a shard ended. What was not sent waits for a primary. What the shard has seen may be what it died
     /// of: it is not repeated, be it a read or a write, and its client is told so.
     pub(super) fn lost(&mut self, id: Id) {
-        self.end_backend(id, Failure::Reset, LOST);
+        let is_out_of_step = self.backends.get(id).is_some_and(|backend| backend.is_out_of_step);
+        self.end_backend(id, if is_out_of_step { Failure::Protocol } else { Failure::Reset }, LOST);
     }
 
     /// A shard says nothing. It may have executed anything; asking again would only wait as long again.
@@ -300,7 +301,9 @@ impl Worker {
         } else {
             self.refused(db, target);
         }
-        self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
+        if backend.owner.is_none() || !backend.inflight.is_empty() {
+            self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
+        }
         self.disconnect(&backend, id);
         if let Some(passing) = backend.passing {
             // It has the beginning of a reply that has no end.
@@ -308,7 +311,8 @@ impl Worker {
         }
         let rejected = self.dbs[db].identities[identity].rejected.take();
         let in_transaction = backend.in_transaction && backend.is_open();
-        if backend.is_open() && backend.owner.is_none() && rejected.is_none() {
+        // The shard of one that is out of step is up, and can be reached at once.
+        if backend.is_open() && backend.owner.is_none() && rejected.is_none() && !backend.is_out_of_step {
             self.outage_begins(db, target, false);
         }
         let mut opening = Vec::new();
@@ -334,7 +338,7 @@ impl Worker {
             if let Some(rejection) = &rejected {
                 self.deliver_failure(db, &pending, Fate::Failed, rejection);
             } else if in_transaction || seen {
-                let is_read = pending.class == Class::Read && why == Failure::Reset;
+                let is_read = pending.class == Class::Read && why != Failure::Timeout;
                 let fate = if seen { Fate::Lost } else { Fate::Failed };
                 self.deliver_failure(db, &pending, fate, if is_read { LOST_READ } else { error });
             } else {

@@ -1,7 +1,7 @@
 //! shard -> reply -> client: matches replies with requests, follows redirections, and writes to clients.
 
 use super::Worker;
-use super::backend::{Backend, Bond, Pending, Purpose};
+use super::backend::{Backend, Bond, Fence, Pending, Purpose};
 use super::join::Kind;
 use super::outage::Fate;
 use super::output::Answer;
@@ -10,6 +10,7 @@ use super::send::reuse;
 use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::Ready;
+use crate::reply_safety;
 use crate::socket;
 use crate::stats::Failure;
 use std::io::ErrorKind;
@@ -41,8 +42,12 @@ impl Worker {
         let Some(mut backend) = self.backends.take(id) else { return };
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut redirects = Vec::new();
+        let mut has_ended = false;
         let alive = match backend.stream.read(&mut scratch) {
-            Ok(0) => false,
+            Ok(0) => {
+                has_ended = true;
+                false
+            }
             Ok(n) if backend.input.is_empty() => {
                 let used = self.take_replies(id, &mut backend, &scratch[..n], &mut redirects);
                 backend.input.extend_from_slice(&scratch[used.unwrap_or(n)..n]);
@@ -56,9 +61,13 @@ impl Worker {
                 backend.input = input;
                 used.is_some()
             }
-            Err(error) => error.kind() == ErrorKind::WouldBlock,
+            Err(error) => {
+                has_ended = error.kind() != ErrorKind::WouldBlock;
+                !has_ended
+            }
         };
         self.scratch = scratch;
+        backend.is_out_of_step |= !alive && !has_ended && self.has_greeted(&backend);
         let has_more = backend.unsent() > 0 || backend.stream.wants_write();
         self.backends.put_back(id, backend);
         if has_more {
@@ -70,6 +79,12 @@ impl Worker {
         if !alive {
             self.lost(id);
         }
+    }
+
+    /// Whether the shard has accepted the connection.
+    fn has_greeted(&self, backend: &Backend) -> bool {
+        let is_pending = backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Greeting);
+        !is_pending && self.dbs[backend.db].identities[backend.identity].rejected.is_none()
     }
 
     /// How many bytes the complete replies were; `None` when the shard does not speak the protocol.
@@ -98,6 +113,20 @@ impl Worker {
                 backend.forget(&pending);
                 continue;
             }
+            if backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Fence) {
+                match backend.check_fence(&bytes[at..]) {
+                    Fence::Passed(len) => at += len,
+                    Fence::Incomplete => break,
+                    Fence::Forbidden => {
+                        self.dbs[backend.db].identities[backend.identity].fences_with_hello = true;
+                        return None;
+                    }
+                    Fence::Broken => return None,
+                }
+                let pending = backend.answered()?;
+                backend.forget(&pending);
+                continue;
+            }
             let len = match backend.scanner.scan(&bytes[at..]) {
                 Ok(Some(len)) => len,
                 Ok(None) => {
@@ -108,6 +137,10 @@ impl Worker {
             };
             let frame = &bytes[at..at + len];
             at += len;
+            if frame[0] == b'>' && backend.owner.is_none() && !backend.is_relayed {
+                // The engine pushes messages to subscribers only.
+                return None;
+            }
             if frame[0] == b'>' || backend.is_relayed && backend.inflight.is_empty() {
                 self.relay(backend, frame);
                 continue;
@@ -131,7 +164,7 @@ impl Worker {
                 Purpose::Probe => redirects.extend(self.probed(backend, frame)),
                 Purpose::Commands => self.dbs[backend.db].commands.learn(frame),
                 Purpose::Canary => has_succeeded |= self.canary_answered(backend, &pending, frame),
-                Purpose::Ignore => {}
+                Purpose::Ignore | Purpose::Fence => {}
                 Purpose::Greeting => self.greeted(backend, frame)?,
             }
             backend.forget(&pending);
@@ -155,6 +188,7 @@ impl Worker {
             return None;
         }
         identity.rejected = None;
+        backend.has_safe_scripts = reply_safety::has_safe_scripts(frame);
         self.dbs[backend.db].learn_engine(frame);
         // On a connection that is somebody's own every reply is that client's.
         if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)

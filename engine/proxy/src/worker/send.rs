@@ -95,6 +95,7 @@ impl Worker {
         };
         let mut backend = Backend::new(stream, db, target, identity, owner);
         backend.used_at = self.now;
+        backend.fences_with_hello = self.dbs[db].identities[identity].fences_with_hello;
         let id = self.backends.insert(Box::new(backend));
         let backend = self.backends.get_mut(id).expect("it was just put there");
         if self.poll.add(backend.stream.fd(), Source::Backend(id), backend.interest).is_err() {

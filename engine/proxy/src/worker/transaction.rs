@@ -179,6 +179,7 @@ impl Worker {
         {
             transaction.deferred_bytes += args.raw.len() + size_of::<Vec<u8>>();
             transaction.deferred.push(args.raw.to_vec());
+            exclusive.risk = exclusive.risk.max(client.risk);
             client.reply(command.class, |out| encode::simple(out, "QUEUED"));
             return;
         }
@@ -234,7 +235,9 @@ impl Worker {
                 target.and_then(|target| self.exclusive_to(id, client, target))
             }
         };
-        client.exclusive.get_or_insert_default().was_last = true;
+        let exclusive = client.exclusive.get_or_insert_default();
+        exclusive.was_last = true;
+        exclusive.risk = exclusive.risk.max(client.risk);
         let Some(backend) = place else {
             client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
             let parked = self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);

@@ -17,6 +17,10 @@ fn a_command_of_a_newer_engine_goes_where_its_key_is() {
                 let (new, any) = (row("newget", "readonly", 1), row("anyget", "movablekeys", 0));
                 format!("*3\r\n{new}{any}{}", row("newadmin", "admin", 0))
             }
+            b"ECHO" => {
+                let text = String::from_utf8_lossy(args.get(1).unwrap());
+                format!("${}\r\n{text}\r\n", text.len())
+            }
             // Its key is on the last shard.
             b"ANYGET" if port != SHARDS[2] => format!("-MOVED 15495 127.0.0.1:{}\r\n", SHARDS[2]),
             _ => format!(":{port}\r\n"),

@@ -5,6 +5,7 @@ mod failover;
 mod fake;
 mod hidden;
 mod hostile;
+mod isolation;
 mod lab;
 mod learned;
 mod limits;
