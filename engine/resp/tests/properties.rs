@@ -160,7 +160,8 @@ fn near_request() -> impl Strategy<Value = Vec<u8>> {
         let head = [b"*", sign.as_bytes(), arguments.len().to_string().as_bytes(), end].concat();
         [head, arguments.concat()].concat()
     });
-    let inline = ("[a-z \"'\\\\x]{0,12}", terminator()).prop_map(|(line, end)| [line.as_bytes(), end].concat());
+    let inline =
+        ("[a-z \"'\\\\x]{0,12}", terminator()).prop_map(|(line, end)| [line.as_bytes(), end].concat());
     vec(prop_oneof![4 => request, 1 => inline], 0..6).prop_map(|requests| requests.concat())
 }
 
