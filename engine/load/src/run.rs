@@ -85,6 +85,10 @@ fn measure(options: &Options, live: &mut Live) -> Result<bool, String> {
         let shared = Shared::new(options.clone(), Workload::new(options), session.clone(), topology, seed);
         let shared = Arc::new(shared);
         *current.lock().expect("a thread that panics ends the process") = Some(Arc::clone(&shared));
+        if stopped.load(Ordering::Acquire) {
+            // The signal arrived before the load could be seen.
+            shared.end();
+        }
         let report = gather(&shared, number, live, warning, &stopped);
         *current.lock().expect("a thread that panics ends the process") = None;
         report.map(Some)
