@@ -15,8 +15,8 @@ cargo := cd engine && cargo
 # The time of each Rust test, which the test harness of a stable compiler reports only with this variable.
 timed := --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"'
 quick := not slow and not quarantine
-# More than processors, as tests of real processes mostly wait; those of the store compute.
-workers := 4
+# More than processors, because tests of real processes mostly wait; those of the store compute.
+workers := 3
 # The plug-in of schemathesis takes a third of a second of each worker, and no test uses it.
 parallel = -p no:schemathesis --numprocesses $(workers) --dist loadfile --durations 15
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

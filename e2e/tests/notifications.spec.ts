@@ -126,7 +126,7 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
   }
 });
 
-test('the audit trail goes to a receiver of syslog', async ({ page, api }) => {
+test('the audit trail goes to a receiver of syslog', { tag: '@slow' }, async ({ page, api }) => {
   let got = '';
   const server = createTcpServer((socket) => {
     socket.on('data', (part) => {

@@ -64,7 +64,10 @@ const shown = (url: string) =>
     });
   });
 
-test('authorities between nodes are replaced, step by step', async ({ page, api }) => {
+test('authorities between nodes are replaced, step by step', { tag: '@slow' }, async ({
+  page,
+  api,
+}) => {
   await createSmall(api, 'sealed');
   await page.goto('/settings');
   const table = page.getByRole('table', { name: 'Certificates between nodes' });

@@ -11,7 +11,7 @@ from shardboard.domain import acl_rules, roles
 from shardboard.state import data_users
 from shardboard.state.users import User
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 CACHE = {"name": "cache", "acl": "+@read  ~cache:*"}
 

@@ -11,7 +11,7 @@ from shardboard.schemas.actions import Action as ActionShape
 from shardboard.schemas.actions import Actions
 from shardboard.state.actions import Action
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @pytest.fixture

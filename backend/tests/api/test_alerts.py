@@ -90,7 +90,7 @@ async def test_a_part_of_a_setting_leaves_the_rest(client: httpx.AsyncClient) ->
     assert (await got(client, "/bdbs/alerts/1/bdb_size")) == found
 
 
-@pytest.mark.store
+@pytest.mark.store_in_all
 async def test_parts_that_are_set_at_once_are_all_kept(client: httpx.AsyncClient) -> None:
     bodies = [{name: {"enabled": True}} for name in BDB_DEFAULTS]
     replies = await asyncio.gather(*(client.post("/v1/bdbs/alerts/1", json=body) for body in bodies))

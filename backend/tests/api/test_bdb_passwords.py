@@ -13,7 +13,7 @@ from shardboard.state import actions
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("shop")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("shop")]
 PATH = "/v1/bdbs/1/passwords"
 
 

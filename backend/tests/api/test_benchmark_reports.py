@@ -14,7 +14,7 @@ from shardboard.domain import benchmark_results
 from shardboard.state import benchmarks
 from shardboard.state.benchmarks import Benchmark, BenchmarkLoad, Told
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 async def ended(console: Console, uid: int, rates: list[int], name: str = "run <b> | x", size: int = 32) -> None:

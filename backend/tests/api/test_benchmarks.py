@@ -12,7 +12,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.benchmarks import Benchmark, BenchmarkLoad
 from shardboard.state.nodes import Node
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 ORDER: dict[str, Any] = {"name": "first", "bdb_uid": 1, "workload": {"test_time": 10, "ratio": "0:1"}}
 

@@ -10,7 +10,7 @@ from shardboard.console import Console
 from shardboard.state.events import Event
 
 GOOD = {"name": "db", "memory_size": 2**30}
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def test_certificates_are_told_without_keys(client: httpx.AsyncClient) -> None:

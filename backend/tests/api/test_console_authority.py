@@ -14,7 +14,7 @@ from shardboard.driver.fake import FACTS, FakeAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 PATH = "/v1/cluster/authority"
 

@@ -25,7 +25,7 @@ from shardboard.state import metrics
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 WHOLE = "/v1/cluster/debuginfo"
 
 

@@ -14,7 +14,7 @@ from shardboard.errors import ApiError, NotAcceptable
 from shardboard.services.users import Principal
 from shardboard.state import cluster, events, login_failures, users
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 from shardboard.state.users import User
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 ORDER: dict[str, Any] = {"kind": "reboot", "seconds": 5, "confirm": "node 2"}
 

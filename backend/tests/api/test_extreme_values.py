@@ -73,7 +73,7 @@ async def test_no_field_ends_the_console(
     assert (await client.get("/v1/bootstrap")).json()["bootstrap_status"]["state"] == "idle"
 
 
-@pytest.mark.store
+@pytest.mark.store_in_all
 @pytest.mark.usefixtures("nodes")
 async def test_no_field_of_a_node_ends_the_console(client: httpx.AsyncClient, sampling: Sampling) -> None:
     for name in NODE_FIELDS:
@@ -103,7 +103,7 @@ async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Consol
                 assert (await far.get("/v1/users")).status_code == 200, "the cluster was created, and nobody can log in"
 
 
-@pytest.mark.store
+@pytest.mark.store_in_all
 async def test_an_administrator_in_another_case_is_the_same_one(console: Console, client: httpx.AsyncClient) -> None:
     credentials = {"username": ADMIN.upper(), "password": "another long password"}
     assert (await client.post("/v1/bootstrap", json=BODY | {"credentials": credentials})).status_code == 200
@@ -113,7 +113,7 @@ async def test_an_administrator_in_another_case_is_the_same_one(console: Console
             assert [(user["email"], user["role"]) for user in shown] == [(ADMIN, "admin")]
 
 
-@pytest.mark.store
+@pytest.mark.store_in_all
 async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console, client: httpx.AsyncClient) -> None:
     await add(console, email=ADMIN.upper(), password_hash=await passwords.hashed("of the other"), role="none")
     assert (await client.get("/v1/users")).status_code == 200
@@ -121,7 +121,7 @@ async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console
         assert (await other.get("/v1/users")).status_code == 403
 
 
-@pytest.mark.store
+@pytest.mark.store_in_all
 @pytest.mark.parametrize(
     "columns",
     [
@@ -152,7 +152,7 @@ async def test_rows_of_users_that_hold_junk_harm_nobody(
     assert (await client.post("/v1/users/authorize")).status_code == 200
 
 
-@pytest.mark.store
+@pytest.mark.store_in_all
 async def test_a_counter_of_failures_does_not_overflow(console: Console, client: httpx.AsyncClient) -> None:
     async with console.store.begin() as session:
         session.add(LoginFailures(user_uid=1, network="192.0.2.1", count=2**31 - 1, last_at=datetime.now(UTC)))

@@ -15,7 +15,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 from shardboard.state.users import User
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 

@@ -22,7 +22,7 @@ from shardboard.server_certificate import read
 from shardboard.state import issued_certificates, nodes, users
 from shardboard.tls import PEER_DAYS, serial_of
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture

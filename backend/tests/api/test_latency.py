@@ -20,7 +20,7 @@ from shardboard.state import latency, metrics
 from shardboard.state.bdbs import Bdb
 from shardboard.state.latency import Measured
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 NOW = intervals.start(int(time.time()), 300)
 FIRST, SECOND, OTHER = endpoints.number(1, 1), endpoints.number(1, 2), endpoints.number(2, 1)

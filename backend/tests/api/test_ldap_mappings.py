@@ -9,7 +9,7 @@ from backend.tests.directory import SHOP, FakeDirectory
 
 from shardboard.console import Console
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 async def test_mappings_are_made_changed_and_removed(client: httpx.AsyncClient, directory: FakeDirectory) -> None:

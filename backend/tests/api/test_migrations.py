@@ -14,7 +14,7 @@ from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture(autouse=True)

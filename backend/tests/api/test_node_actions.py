@@ -13,7 +13,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from shardboard.schemas.nodes import Node as NodeShape
 from shardboard.schemas.nodes import NodeStatus
 from shardboard.state.nodes import Node
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def test_nodes(client: httpx.AsyncClient) -> None:

@@ -13,7 +13,7 @@ from shardboard.state import data_users, users
 from shardboard.state.bdbs import Bdb
 from shardboard.state.users import User
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 PATH = "/v1/users/password"
 OLD, NEW = ANN["password"], "an even longer one"
 

@@ -12,7 +12,7 @@ from shardboard.state import actions, events
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 PATH = "/v1/bdbs/1/actions/return_primaries"
 

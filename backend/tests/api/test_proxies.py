@@ -14,7 +14,7 @@ from shardboard.state import events
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 def served(conns: float) -> EndpointReading:

@@ -11,7 +11,7 @@ from shardboard.state import shards
 from shardboard.state.bdbs import Bdb
 
 __all__ = ["databases"]
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("databases")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 
 async def test_a_role_of_another_reach_counts_at_once(client: httpx.AsyncClient, console: Console) -> None:

@@ -25,7 +25,7 @@ from shardboard.services.users import Principal
 from shardboard.state import actions, events, metrics, shards
 
 __all__ = ["databases", "opened"]
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("databases")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 
 def reader(bdbs: set[int] | None, management: str = "db_member") -> stream.Reader:

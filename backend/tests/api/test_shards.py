@@ -11,7 +11,7 @@ from shardboard.state import shards
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from shardboard.console import Console
 from shardboard.schemas.logs import Event as EventShape
 from shardboard.state.events import Event
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

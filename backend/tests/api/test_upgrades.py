@@ -16,7 +16,7 @@ from shardboard.state.cluster import Cluster
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 PATH = "/v1/bdbs/1/upgrade"
 

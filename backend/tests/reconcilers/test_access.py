@@ -17,7 +17,7 @@ from shardboard.services.user_accounts import Changes, GivenRole, NewPassword
 from shardboard.services.users import set_admin
 from shardboard.state import data_users, shards, users
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 ANN = "ann@example.org"
 

@@ -30,7 +30,7 @@ from shardboard.reconcilers import load
 from shardboard.services import bdb_passwords as service
 from shardboard.state.bdbs import Bdb
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def order(console: Console, uid: int) -> None:

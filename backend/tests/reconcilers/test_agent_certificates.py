@@ -15,7 +15,7 @@ from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.state import events, nodes
 from shardboard.tls import CA_DAYS, PEER_DAYS
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 NOW = datetime.now(UTC)
 REQUEST = key.fresh()[1]

@@ -23,7 +23,7 @@ from shardboard.shard_certificates import ShardCertificates, replace_authorities
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 def loop_of(console: Console, agents: Any, store: Store | None = None) -> CertificatesLoop:

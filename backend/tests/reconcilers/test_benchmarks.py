@@ -28,7 +28,7 @@ from shardboard.state import actions, benchmarks, events
 from shardboard.state.bdbs import Bdb
 from shardboard.state.benchmarks import BenchmarkLoad
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.shard_certificates import DAYS, ShardCertificates
 from shardboard.state import bdbs, events
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 LATER = timedelta(days=DAYS - 20)
 

@@ -22,7 +22,7 @@ from shardboard.services import console_authority as orders
 from shardboard.services.users import Principal
 from shardboard.state import events, nodes
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 ADMIN = Principal("admin@example.org", "admin")
 REQUEST = key.fresh()[1]

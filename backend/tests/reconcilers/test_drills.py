@@ -19,7 +19,7 @@ from shardboard.state import actions, cluster, events, nodes
 from shardboard.state.actions import Action
 from shardboard.state.events import Event
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def order(console: Console, **given: Any) -> str:

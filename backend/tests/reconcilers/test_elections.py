@@ -18,7 +18,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
 from shardboard.state.shards import Shard
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def sweep(console: Console) -> list[Event]:

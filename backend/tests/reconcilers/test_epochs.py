@@ -17,7 +17,7 @@ from shardboard.state import actions, bdbs, cluster, events, shards
 from shardboard.state.events import UNKNOWN_NODE, UNORDERED_EPOCH, Event
 from shardboard.state.nodes import Node
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 
 
 @pytest.fixture

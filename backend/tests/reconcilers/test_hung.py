@@ -8,7 +8,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers.hung import HANG_SECONDS, HungLoop
 from shardboard.state import events
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 class Clock:

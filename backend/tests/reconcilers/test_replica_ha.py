@@ -20,7 +20,7 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
 from shardboard.state.shards import Shard
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @pytest.fixture(autouse=True)

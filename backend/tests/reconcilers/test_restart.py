@@ -24,7 +24,7 @@ from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 LOADED = "loading:0\r\n"
 SAVED = 1_700_000_000.0

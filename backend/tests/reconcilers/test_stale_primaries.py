@@ -16,7 +16,7 @@ from shardboard.state import actions, events
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def replaced(console: Console) -> None:

@@ -16,7 +16,7 @@ from shardboard.reconcilers import syncs
 from shardboard.state import cluster, events, nodes
 from shardboard.state.actions import Action
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from shardboard.errors import Conflict, NotFound
 from shardboard.services import traffic as service
 from shardboard.state.nodes import Node
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def order(console: Console, uid: int, *, stop: bool) -> str | None:

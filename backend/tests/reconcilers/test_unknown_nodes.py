@@ -19,7 +19,7 @@ from shardboard.state import actions, bdbs, cluster, events, shards
 from shardboard.state.events import UNKNOWN_NODE, Event
 from shardboard.state.nodes import Node
 
-pytestmark = pytest.mark.store
+pytestmark = pytest.mark.store_in_all
 FOREIGN = "f" * 40
 RANGES = ("0-5460", "5461-10922", "10923-16383")
 

@@ -14,7 +14,7 @@ from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.services import nodes as service
 from shardboard.state import events, issued_certificates, nodes
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 NOW = datetime.now(UTC)
 

@@ -33,7 +33,7 @@ from shardboard.state.shards import Shard
 MIN_STEPS = 200
 """An operation has at least so many steps at which it can be killed."""
 
-pytestmark = [pytest.mark.store, pytest.mark.usefixtures("shop")]
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("shop")]
 
 
 @pytest.fixture
