@@ -20,7 +20,7 @@ import asyncpg
 import httpx
 import pytest
 from backend.tests.application import app_of
-from backend.tests.quick import passwords_in_no_time, sqlite_in_the_loop
+from backend.tests.quick import passwords_in_no_time, sqlite_in_the_loop, statements_compiled_once
 from backend.tests.sampling import Sampling
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
@@ -163,7 +163,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def quick() -> Iterator[None]:
-    with passwords_in_no_time(), sqlite_in_the_loop():
+    with passwords_in_no_time(), sqlite_in_the_loop(), statements_compiled_once():
         yield
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from aiosqlite.core import Connection, set_exception, set_result
 from argon2 import PasswordHasher
+from sqlalchemy import event
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from shardboard import db
+from shardboard import db, encrypted
 from shardboard.services import passwords
 
 REAL = Connection.__init__
@@ -69,3 +72,42 @@ def _without_disk(connection: Any, record: Any, tune: Callable[[Any, Any], None]
     cursor = connection.cursor()
     cursor.execute("PRAGMA synchronous=OFF")
     cursor.close()
+
+
+@contextmanager
+def statements_compiled_once() -> Iterator[None]:
+    """Reuse the SQLAlchemy engines of closed stores for other SQLite files: each new engine compiles all statements again."""
+    create, close = db._engine, db.Store.close
+    unused: list[_FileEngine] = []
+    used: dict[AsyncEngine, _FileEngine] = {}
+
+    def engine_of(url: str) -> AsyncEngine:
+        if not db._is_sqlite(url):
+            return create(url)
+        reused = unused.pop() if unused else _FileEngine(create(url))
+        reused.path = make_url(url).database or ""
+        encrypted._KEYS.pop(reused.engine.sync_engine.dialect, None)
+        used[reused.engine] = reused
+        return reused.engine
+
+    async def close_and_keep(self: db.Store) -> None:
+        await close(self)
+        if found := used.pop(self.engine, None):
+            unused.append(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(db, "_engine", engine_of)
+        patch.setattr(db.Store, "close", close_and_keep)
+        yield
+
+
+class _FileEngine:
+    """An engine whose new connections open the file `path`."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self.path = ""
+        event.listen(engine.sync_engine, "do_connect", self._set_path)
+
+    def _set_path(self, dialect: Any, record: Any, arguments: list[Any], parameters: dict[str, Any]) -> None:
+        arguments[0] = self.path
