@@ -14,7 +14,7 @@ from backend.tests.api.sign_in import ANN, FORM, added, browser_of, code_of, log
 from backend.tests.application import app_of
 
 from shardboard.console import Console
-from shardboard.services import second_factor
+from shardboard.services import logins, second_factor
 from shardboard.services.users import set_admin
 from shardboard.state import cluster, events, login_failures, users
 
@@ -30,10 +30,18 @@ async def ann(client: httpx.AsyncClient) -> int:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Whose time is set by the test."""
+    """Codes use the time that a test sets."""
     told = SimpleNamespace(now=NOW)
     monkeypatch.setattr(second_factor, "time", SimpleNamespace(time=lambda: told.now))
     return told
+
+
+@pytest.fixture
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the time of lockouts, the first of which lasts a second only."""
+    start = datetime.now(UTC)
+    stopped = SimpleNamespace(now=lambda _zone: start, fromtimestamp=datetime.fromtimestamp)
+    monkeypatch.setattr(logins, "datetime", stopped)
 
 
 @pytest.fixture
@@ -111,6 +119,7 @@ async def test_what_is_no_code_is_refused_and_counts(
     assert failures.count == 1
 
 
+@pytest.mark.usefixtures("no_time_passes")
 async def test_whoever_guesses_codes_waits(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
     """Also with the right password, and then with the right code."""
     secret, _ = await switch_on(browser, clock)
@@ -120,6 +129,7 @@ async def test_whoever_guesses_codes_waits(browser: httpx.AsyncClient, clock: Si
     assert (await log_in(browser, code=code_of(secret, clock.now)))[0] == 401
 
 
+@pytest.mark.usefixtures("no_time_passes")
 async def test_codes_that_are_guessed_from_many_places_wait_and_recovery_codes_do_not(
     browser: httpx.AsyncClient, console: Console, clock: SimpleNamespace, ann: int
 ) -> None:
@@ -134,7 +144,7 @@ async def test_codes_that_are_guessed_from_many_places_wait_and_recovery_codes_d
             assert await log_in(elsewhere, password="not it", code="000000") == (401, "invalid_credentials")
     assert await log_in(browser, code=code_of(secret, clock.now)) == (401, "wrong_code")
     async with console.store.read() as session:
-        assert ann in await login_failures.waiting(session, datetime.now(UTC))
+        assert ann in await logins.locked(session)
         said = [each for each in await events.page(session, newest_first=False) if each.type == "second_factor_guessed"]
     assert len(said) == 1
     assert "ann@example.org" in said[0].description
