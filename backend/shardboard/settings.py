@@ -10,7 +10,7 @@ from shardboard.resources import PAGE
 
 
 class Settings(BaseSettings):
-    """All settings have a default that is safe on a laptop; the README documents the public ones."""
+    """Settings of the console. The defaults are safe on a laptop; docs/guide/install.md documents the public settings."""
 
     model_config = SettingsConfigDict(env_prefix="SHARDBOARD_", extra="ignore")
 

@@ -1,4 +1,4 @@
-"""The rows of the table in engine/README.md. Both sides of a ratio alternate within one run."""
+"""Rows of the table in docs/benchmarks/proxy.md. Both sides of a ratio alternate within one run."""
 
 import json
 import os

@@ -71,7 +71,7 @@ RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
         source=_NEW,
     ),
 }
-"""By whether the engines' own way is used, and pace. The latency of requests on Valkey 8 is that of the table in ADR 20."""
+"""By whether the engines' own way is used, and pace. docs/benchmarks/resharding.md lists the latency of requests on Valkey 8."""
 
 MIGRATE = "MIGRATE, key by key"
 OWN_WAY = "the engine's own slot migration (Valkey 9)"
