@@ -48,6 +48,7 @@ from shardboard.agent.identity import Identity, Port, Renewal
 from shardboard.agent.loads import Loads
 from shardboard.agent.moving import Movers
 from shardboard.agent.priority import Priorities
+from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import LOG as PROXY_LOG
 from shardboard.agent.proxy import Proxy
@@ -66,19 +67,19 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
     priorities = Priorities()
     storage = flash.find(settings)
     supervisor = Supervisor(settings, priorities.watch, storage)
-    proxy = Proxy(settings, supervisor.engine_id)
+    rate = ProbeRate()
+    proxy = Proxy(settings, supervisor.engine_id, rate)
     loads = Loads(settings)
-    renewal.also_shown_by(proxy.read_certificate)
-    sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy)
+    renewal.also_shown_by(proxy.reapply)
+    sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await loads.adopt()
         await supervisor.adopt()
-        running = [
-            asyncio.create_task(loop) for loop in (sampler.run(), proxy.run(), priorities.run(supervisor.shards))
-        ]
+        loops = (sampler.run(), proxy.run(), priorities.run(supervisor.shards), rate.run(proxy.reapply))
+        running = [asyncio.create_task(loop) for loop in loops]
         garbage.settle()
         yield
         for task in running:
@@ -89,7 +90,8 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
             await supervisor.park()
 
     async def facts() -> NodeFacts:
-        return await asyncio.to_thread(machine.facts, settings, storage)
+        found = await asyncio.to_thread(machine.facts, settings, storage)
+        return found.model_copy(update={"probes_per_second": rate.per_second})
 
     async def begin(drill: Drill, asking: list[str]) -> DrillReply:
         # The console is whoever asks: it is no node, but a node that is cut off does not hear it either.

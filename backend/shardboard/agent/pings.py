@@ -8,14 +8,13 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable
 
+from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.resp import Connection, EngineError, packed
 from shardboard.agent.shard import Shard
 
 PING = packed("PING")
-PER_SECOND = 10
-BUDGET = 100
-"""PINGs a second of one agent. With more than ten shards each of them is asked less often, but at least once a second: the
-watching of 512 shards on one small machine may not cost more than a third of a core."""
+MAX_PINGS = 100
+"""PINGs per second of one agent, which has a single thread. Each shard still gets at least one per second."""
 WAITING = 0.005
 """Seconds in each round that may be spent waiting for replies: usually each takes less than 0.1 ms, but an agent on a starved
 machine must not stand still for its shards."""
@@ -24,7 +23,8 @@ machine must not stand still for its shards."""
 class Pings:
     """Collects what each PING took, until it is taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: ProbeRate) -> None:
+        self._rate = rate
         self._waits: dict[int, _Wait] = {}
 
     async def run(self, shards: Callable[[], Collection[Shard]]) -> None:
@@ -38,7 +38,7 @@ class Pings:
 
     def ask(self, shards: Collection[Shard]) -> float:
         """One PING to each that is connected and owes no reply; the seconds until the next."""
-        interval = min(max(1 / PER_SECOND, len(shards) / BUDGET), 1.0)
+        interval = min(max(1 / self._rate.per_second, len(shards) / MAX_PINGS), 1.0)
         give_up = time.perf_counter() + WAITING
         for shard in shards:
             connection = shard.connection

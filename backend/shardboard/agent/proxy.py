@@ -29,6 +29,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.agent.identity import load as load_identity
 from shardboard.agent.outages import Outages
+from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.proxy_counts import ProxyCounts
 from shardboard.agent.settings import AgentSettings
 
@@ -56,9 +57,15 @@ class ProxyError(Exception):
 class Proxy:
     """Starts, adopts, instructs and listens to the process."""
 
-    def __init__(self, settings: AgentSettings, engine_id: Callable[[int], str | None] = lambda _: None) -> None:
-        """`engine_id` returns that of the local shard with this uid."""
+    def __init__(
+        self,
+        settings: AgentSettings,
+        engine_id: Callable[[int], str | None] = lambda _: None,
+        rate: ProbeRate | None = None,
+    ) -> None:
+        """`engine_id` returns that of the local shard with this uid; `rate` limits canary writes."""
         self._settings = settings
+        self._rate = rate or ProbeRate()
         self._engine_id = engine_id
         self._directory = settings.state_dir / "proxy"
         self._state = ProxyState(threads=1, databases=[])
@@ -108,8 +115,8 @@ class Proxy:
                 await self._end()
             return self.report()
 
-    async def read_certificate(self) -> None:
-        """Now that there is another one: by itself the process looks once a second."""
+    async def reapply(self) -> None:
+        """Send the state again, because the certificate or the probe rate has changed."""
         async with self._changing:
             if self._writer is not None and self._state.databases:
                 await self._try()
@@ -330,7 +337,8 @@ class Proxy:
         if database.shard_tls is not None:
             told["shard_tls"] = database.shard_tls.model_dump()
         if database.canary is not None:
-            told["canary"] = database.canary.model_dump()
+            interval = max(database.canary.interval_ms, 1000 // self._rate.per_second)
+            told["canary"] = {**database.canary.model_dump(), "interval_ms": interval}
         if database.access:
             told["access"] = database.access
         if database.max_connections:

@@ -12,6 +12,7 @@ from shardboard.agent.commands import CommandClasses
 from shardboard.agent.contract import SHARD_FIELDS
 from shardboard.agent.info import SECTIONS, TIER_SECTION, InfoReader, Own, shard_values, tier_values
 from shardboard.agent.pings import PING, Pings
+from shardboard.agent.probe_rate import RATES, ProbeRate
 from shardboard.agent.resp import EngineError, packed
 from shardboard.agent.shard import Shard
 
@@ -19,6 +20,8 @@ INFO = packed("INFO", *SECTIONS)
 INFO_ON_FLASH = packed("INFO", *SECTIONS, TIER_SECTION)
 CLUSTER_INFO = packed("CLUSTER", "INFO")
 CLUSTER_DOWN = SHARD_FIELDS.index("cluster_down")
+CLUSTER_INFO_SECONDS = 5
+"""Longest time between two CLUSTER INFO of a primary. The engine goes through all 16,384 slots for each reply."""
 LOADING = "LOADING"
 """How an engine begins to refuse PING while it loads; INFO it answers."""
 
@@ -41,16 +44,29 @@ Outcome = ShardReading | str
 class Readings:
     """Reads shards second by second."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: ProbeRate) -> None:
+        self._rate = rate
         self._classes = CommandClasses()
         self._readers: dict[int, InfoReader] = {}
-        self.pings = Pings()
+        self._states: dict[int, float] = {}
+        """`cluster_down` of each primary in the last round; a shard that becomes primary has none."""
+        self._round = 0
+        self.pings = Pings(rate)
 
     async def take(self, shards: Sequence[Shard], timeout: float) -> list[Outcome]:
         """One outcome per shard, in their order, after at most `timeout` seconds."""
         late = f"it did not answer INFO within {timeout} s"
+        self._round += 1
+        every = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
         looks = [
-            _Look(shard, self._readers.setdefault(shard.record.spec.uid, InfoReader()), self.pings) for shard in shards
+            _Look(
+                shard,
+                self._readers.setdefault(uid, InfoReader()),
+                self.pings,
+                self._states.get(uid) if (self._round + uid) % every else None,
+            )
+            for shard in shards
+            for uid in [shard.record.spec.uid]
         ]
         try:
             async with asyncio.timeout(timeout):
@@ -64,7 +80,14 @@ class Readings:
         for uid in self._readers.keys() - {shard.record.spec.uid for shard in shards}:
             del self._readers[uid]
         self.pings.keep(self._readers)
-        return [look.result(late) for look in looks]
+        outcomes = [look.result(late) for look in looks]
+        states = {
+            shard.record.spec.uid: outcome.values[CLUSTER_DOWN]
+            for shard, outcome in zip(shards, outcomes, strict=True)
+            if isinstance(outcome, ShardReading)
+        }
+        self._states = {uid: state for uid, state in states.items() if state is not None}
+        return outcomes
 
     def _begin(self, look: "_Look") -> bool:
         """Ask at once where everything is ready for it."""
@@ -85,9 +108,11 @@ class Readings:
 class _Look:
     """One shard in one second."""
 
-    def __init__(self, shard: Shard, reader: InfoReader, pings: Pings) -> None:
+    def __init__(self, shard: Shard, reader: InfoReader, pings: Pings, cluster_down: float | None = None) -> None:
+        """`cluster_down` is the value to use for a primary. None: read it with CLUSTER INFO."""
         self.shard = shard
         self._pings = pings
+        self._cluster_down = cluster_down
         self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._reader = reader
 
@@ -133,6 +158,10 @@ class _Look:
         values = shard_values(info, self._classes, self._own, record, pings)
         reading = ShardReading(values, pings, tier_values(info))
         if not record.bdb.cluster or info.fields.get("role") != "master":
+            self.outcome.set_result(reading)
+            return
+        if self._cluster_down is not None:
+            values[CLUSTER_DOWN] = self._cluster_down
             self.outcome.set_result(reading)
             return
         # Only now: beside INFO, its bytes might be counted already.

@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+import math
 import time
 import uuid
+import zlib
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from typing import Literal
 
 from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, Sample
 from shardboard.agent.machine import MachineSampler
+from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.processes import Supervisor
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.reading import Readings
@@ -22,17 +25,25 @@ TIMEOUT = 0.8
 PROXY_TIMEOUT = 0.4
 """Seconds that the proxy may take to tell of the second before; it reports when a second begins."""
 
+SPREAD_PER_ENGINE, MAX_SPREAD = 0.0008, 0.4
+"""Seconds over which the agents of one machine spread their readings."""
+
 PULSE = b"\n"
 
 
 class Sampler:
     """The ring, and the loop that fills it."""
 
-    def __init__(self, supervisor: Supervisor, machine: MachineSampler, proxy: Proxy) -> None:
+    def __init__(
+        self, supervisor: Supervisor, machine: MachineSampler, proxy: Proxy, rate: ProbeRate, address: str
+    ) -> None:
         self._supervisor = supervisor
         self._proxy = proxy
         self._machine = machine
-        self._readings = Readings()
+        self._rate = rate
+        self._phase = zlib.crc32(address.encode()) / 2**32
+        """Place of this agent among those of its machine, from 0 to 1."""
+        self._readings = Readings(rate)
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
         """Sequence number and JSON line: text takes a fifth of the memory of what it tells, and is made once for all listeners."""
         self._boot = uuid.uuid4().hex
@@ -53,11 +64,21 @@ class Sampler:
 
     async def _beats(self) -> None:
         while True:
-            await asyncio.sleep(1.0 - time.time() % 1.0)
+            offset, now = self._offset(), time.time()
+            due = math.floor(now - offset) + 1 + offset
+            await asyncio.sleep(due - now)
             try:
-                await self._beat()
+                await self._beat(int(due))
             except Exception:  # one bad second must not end the watch
                 log.exception("this second could not be sampled")
+
+    def _offset(self) -> float:
+        """Seconds after the full second at which shards are read.
+
+        Hundreds of engines on a few cores that reply at the same instant delay everything else. With few engines the offset is
+        a few milliseconds, so that offsets of primaries and replicas on different nodes are comparable.
+        """
+        return min(self._rate.engines * SPREAD_PER_ENGINE, MAX_SPREAD) * self._phase
 
     async def follow(self, after: int, boot: str) -> AsyncIterator[bytes]:
         """Samples with `seq > after`, then each new one, as lines of JSON; an empty one is a pulse in between.
@@ -114,8 +135,7 @@ class Sampler:
         for waiting in self._waiting:
             _wake(waiting)
 
-    async def _beat(self) -> None:
-        second = int(time.time())
+    async def _beat(self, second: int) -> None:
         self._supervisor.check()
         running = {shard.record.spec.uid: shard for shard in self._running()}
         results, proxy = await asyncio.gather(

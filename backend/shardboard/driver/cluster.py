@@ -316,8 +316,9 @@ class Rhythm(NamedTuple):
 
 
 def rhythm(count: int) -> Rhythm:
-    """Of a database of so many shards."""
-    return Rhythm(60000, 1) if count > BIG_CLUSTER else Rhythm(5000, 10)
+    """Return the settings for a database of `count` shards. The engines send one message per second and pair of shards in half
+    the node timeout, so that the cost of gossip grows with the square of the count; a longer timeout makes it linear."""
+    return Rhythm(max(60_000, 250 * count), 1) if count > BIG_CLUSTER else Rhythm(5000, 10)
 
 
 def _peers(shards: Sequence[ShardRef]) -> list[Peer]:

@@ -79,6 +79,10 @@ class Node(BaseModel):
     bigredis_storage_path: str = Field(description="Where that is; empty without flash.")
     flash_shard_count: int = Field(description="How many of its shards are of databases on flash.")
     uptime: int
+    probes_per_second: OptionalInt = Field(
+        description="PINGs and canary writes that each shard of the node receives per second at most. "
+        "The agent lowers the rate when many engine processes share few cores."
+    )
 
 
 class MaintenanceSnapshot(BaseModel):
@@ -137,6 +141,7 @@ def render(
         "agent_status": node.agent_status,
         "engine_version": facts["engine_version"],
         "memtier_version": facts.get("memtier_version", ""),
+        **present(probes_per_second=facts.get("probes_per_second")),
         **present(unavailable_since=iso(node.unavailable_since) if node.unavailable_since else None),
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from shardboard.agent.contract import Drill
 from shardboard.agent.drill import Absence, Drills
 from shardboard.agent.machine import MachineSampler
+from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import PULSE, Sampler
 
@@ -28,7 +29,7 @@ class Drilled:
         self.node = node
         self.processes = processes
         proxy = Proxy(node.settings[1])
-        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), proxy)
+        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), proxy, ProbeRate(), "127.0.0.1")
         self.drills = Drills(node[1], self.sampler, proxy, node.settings[1].address)
         app = Starlette(routes=[Route("/facts", lambda _: PlainTextResponse("facts"))])
         app.add_middleware(Absence, drills=self.drills)

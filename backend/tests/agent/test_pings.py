@@ -1,6 +1,7 @@
 """PINGs between the beats: what is kept of them, what a stall makes of them, and that they are nobody's traffic."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,8 @@ from backend.tests.shards import Farm, ask, farm, lone, request, until
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
-from shardboard.agent.pings import BUDGET, PER_SECOND, Pings
+from shardboard.agent.pings import MAX_PINGS, Pings
+from shardboard.agent.probe_rate import RATES, ProbeRate
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.resp import EngineError
 from shardboard.agent.sampler import Sampler
@@ -34,7 +36,7 @@ def shards(node: Farm) -> list[Shard]:
 
 
 async def test_every_answer_is_taken_once(node: Farm) -> None:
-    pings = Pings()
+    pings = Pings(ProbeRate())
     kept = {1: 0, 2: 0}
     for _ in range(3):
         pings.ask(shards(node))
@@ -51,7 +53,7 @@ async def test_every_answer_is_taken_once(node: Farm) -> None:
 
 
 async def test_who_owes_an_answer_is_not_asked_again(node: Farm) -> None:
-    pings, shard = Pings(), shards(node)[0]
+    pings, shard = Pings(ProbeRate()), shards(node)[0]
     before = shard.own.commands["ping"]
     frozen = psutil.Process(shard.record.pid)
     frozen.suspend()
@@ -75,7 +77,7 @@ def test_a_stall_is_more_than_one_slow_ping() -> None:
     # On a machine that stands still for 5 ms here it does not wait.
     connection = SimpleNamespace(idle=True, last_seconds=0.35, ask_and_wait=asked, ask=asked)
     shard: Any = SimpleNamespace(connection=connection, record=SimpleNamespace(spec=SimpleNamespace(uid=1)))
-    pings = Pings()
+    pings = Pings(ProbeRate())
     pings.ask([shard])
     answered[0]("PONG")
     assert pings.take(1) == [350_000, 250_000, 150_000, 50_000]
@@ -86,21 +88,28 @@ def test_a_stall_is_more_than_one_slow_ping() -> None:
 
 def test_an_agent_with_many_shards_asks_each_less_often() -> None:
     nobody: Any = SimpleNamespace(connection=None)
-    assert Pings().ask([nobody] * 10) == 1 / PER_SECOND
-    assert Pings().ask([nobody] * 50) == 50 / BUDGET
-    assert Pings().ask([nobody] * 500) == 1
+    assert Pings(ProbeRate()).ask([nobody] * 10) == 1 / RATES[-1]
+    assert Pings(ProbeRate()).ask([nobody] * 50) == 50 / MAX_PINGS
+    assert Pings(ProbeRate()).ask([nobody] * 500) == 1
+
+
+def test_shards_of_a_crowded_machine_are_probed_less_often() -> None:
+    nobody: Any = SimpleNamespace(connection=None)
+    rate = ProbeRate()
+    rate.per_second = 2
+    assert Pings(rate).ask([nobody]) == 0.5
 
 
 async def test_pings_are_nobodys_traffic(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
-    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
+    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1")
     pings = sampler._readings.pings
     seen: list[dict[str, Any]] = []
     for _ in range(10):
         for _ in range(7):
             pings.ask(shards(node))
             await asyncio.sleep(0)
-        await sampler._beat()
+        await sampler._beat(int(time.time()))
         sample = Sample.model_validate_json(sampler._ring[-1][1])
         assert sorted(sample.shards) == [1, 2]
         assert list(sample.pings) == [1]

@@ -10,7 +10,8 @@ import pytest
 from shardboard.agent.contract import SHARD_FIELDS
 from shardboard.agent.info import InfoReader
 from shardboard.agent.pings import Pings
-from shardboard.agent.reading import ShardReading, _Look
+from shardboard.agent.probe_rate import ProbeRate
+from shardboard.agent.reading import Readings, ShardReading, _Look
 from shardboard.agent.resp import EngineError, OwnTraffic
 
 INFO = "# Persistence\r\nloading:1\r\n\r\n# Replication\r\nrole:slave\r\nmaster_link_status:down\r\n\r\n"
@@ -37,7 +38,7 @@ def shard(*, cluster: bool = True) -> Any:
 
 
 async def look(pong: object) -> ShardReading | str:
-    made = _Look(shard(), InfoReader(), Pings())
+    made = _Look(shard(), InfoReader(), Pings(ProbeRate()))
     made.begin(Connection(pong), {})
     return await made.outcome
 
@@ -75,8 +76,41 @@ PRIMARY = INFO.replace("slave", "master")
 async def test_a_primary_is_asked_whether_it_believes_its_cluster_to_be_whole(
     said: object, cluster: bool, down: float | None
 ) -> None:
-    made = _Look(shard(cluster=cluster), InfoReader(), Pings())
+    made = _Look(shard(cluster=cluster), InfoReader(), Pings(ProbeRate()))
     made.begin(Connection("PONG", PRIMARY, said), {})
     reading = await made.outcome
     assert isinstance(reading, ShardReading)
     assert reading.values[SHARD_FIELDS.index("cluster_down")] == down
+
+
+async def test_between_two_cluster_infos_the_last_state_is_used() -> None:
+    made = _Look(shard(), InfoReader(), Pings(ProbeRate()), 1.0)
+    made.begin(Connection("PONG", PRIMARY, EngineError("CLUSTER INFO was sent")), {})
+    reading = await made.outcome
+    assert isinstance(reading, ShardReading)
+    assert reading.values[SHARD_FIELDS.index("cluster_down")] == 1.0
+
+
+@pytest.mark.parametrize(("per_second", "sent"), [(10, 10), (5, 5), (1, 2)])
+async def test_cluster_info_is_sent_less_often_on_a_crowded_machine(per_second: int, sent: int) -> None:
+    """Each primary is asked at once, and again at the latest after five seconds."""
+    rate = ProbeRate()
+    rate.per_second = per_second
+    readings, watched = Readings(rate), shard()
+    counted = Counted("PONG", PRIMARY, "cluster_state:ok\r\n")
+    watched.connection, watched.record.run_id = counted, "r"
+    readings._classes = SimpleNamespace(known=lambda _: {})  # type: ignore[assignment]
+    for _ in range(10):
+        [outcome] = await readings.take([watched], 5)
+        assert isinstance(outcome, ShardReading)
+        assert outcome.values[SHARD_FIELDS.index("cluster_down")] == 0.0
+    assert counted.cluster_infos in (sent, sent + 1)
+
+
+class Counted(Connection):
+    closed = False
+    cluster_infos = 0
+
+    def ask(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
+        self.cluster_infos += name == "cluster"
+        super().ask(data, name, then)

@@ -1,6 +1,7 @@
 """One second of real shards: what is counted, what is not, and what happens when one does not answer."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from backend.tests.shards import ENGINE, Farm, ask, bring_up, ended, farm, layou
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
+from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import Sampler
 
@@ -22,10 +24,12 @@ class Watched:
 
     def __init__(self, node: Farm) -> None:
         self.node = node
-        self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
+        self.sampler = Sampler(
+            node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1"
+        )
 
     async def beat(self) -> Sample:
-        await self.sampler._beat()
+        await self.sampler._beat(int(time.time()))
         return Sample.model_validate_json(self.sampler._ring[-1][1])
 
     async def values(self, uid: int = 1) -> dict[str, float | None]:
@@ -302,9 +306,9 @@ async def full_ring(tmp_path: Path) -> Sampler:
     """A sampler without shards that has seen more seconds than it keeps."""
     node = Farm(tmp_path, 1)
     tmp_path.joinpath("node1").mkdir()
-    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]))
+    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1")
     for _ in range(RING_SECONDS + 5):
-        await sampler._beat()
+        await sampler._beat(int(time.time()))
     return sampler
 
 
@@ -329,7 +333,7 @@ async def test_who_is_up_to_date_waits_for_the_next(full_ring: Sampler) -> None:
     ]
     await asyncio.sleep(0)
     assert not any(task.done() for task in waiting)
-    await full_ring._beat()
+    await full_ring._beat(int(time.time()))
     assert (await waiting[0]).seq == 126
     assert await waiting[1] == [126]
 
@@ -341,9 +345,9 @@ def line(noticed: int) -> dict[str, object]:
 
 async def test_who_comes_gets_all_outages_that_are_remembered(full_ring: Sampler) -> None:
     full_ring._proxy.outages.add(line(1))
-    await full_ring._beat()
+    await full_ring._beat(int(time.time()))
     full_ring._proxy.outages.add(line(2))
-    await full_ring._beat()
+    await full_ring._beat(int(time.time()))
 
     async def told(after: int, count: int) -> list[list[int]]:
         following = first(count, full_ring.follow(after, full_ring._boot))
@@ -354,7 +358,7 @@ async def test_who_comes_gets_all_outages_that_are_remembered(full_ring: Sampler
     following = first(1, full_ring.follow(127, full_ring._boot))
     waiting = asyncio.ensure_future(anext(following))
     await asyncio.sleep(0)
-    await full_ring._beat()
+    await full_ring._beat(int(time.time()))
     assert [outage.noticed_ms for outage in (await waiting).outages] == [1, 2], (
         "also of one that took its sample and failed"
     )

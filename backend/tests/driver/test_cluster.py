@@ -131,7 +131,7 @@ def test_large_clusters_gossip_less_and_start_plainly(tmp_path: Path) -> None:
     nodes = Farm(tmp_path, 3).nodes
     small, big = layout(nodes, 64, replication=True), layout(nodes, 65, replication=True)
     assert len(small) == BIG_CLUSTER < len(big)
-    for shards, timeout, hz, swapped in ((small, 5000, 10, True), (big, 60000, 1, False)):
+    for shards, timeout, hz, swapped in ((small, 5000, 10, True), (big, max(60_000, 250 * len(big)), 1, False)):
         spec = cluster._bdb_spec(ENGINE, shards)
         assert (spec.node_timeout_ms, spec.hz) == (timeout, hz)
         assert (cluster._shard_spec(shards[0], shards, ENGINE).swap_with is not None) == swapped

@@ -7080,6 +7080,11 @@ export interface components {
             os_version: string;
             /** Persistent Storage Size */
             persistent_storage_size: number;
+            /**
+             * Probes Per Second
+             * @description PINGs and canary writes that each shard of the node receives per second at most. The agent lowers the rate when many engine processes share few cores.
+             */
+            probes_per_second?: number;
             /** Shard Count */
             shard_count: number;
             /** Shard List */
@@ -7174,6 +7179,8 @@ export interface components {
             os_name: string;
             /** Os Version */
             os_version: string;
+            /** Probes Per Second */
+            probes_per_second?: number | null;
             /** Storage Path */
             storage_path: string;
             /** Storage Size */

@@ -43,6 +43,8 @@ class NodeFacts(Reply):
     uptime: int
     """Seconds since the machine started."""
     host: list[HostCheck] = Field(default=[])
+    probes_per_second: int | None = None
+    """PINGs and canary writes that each shard gets at most. None: the agent is of an earlier release."""
 
 
 class CertificateRequest(Reply):

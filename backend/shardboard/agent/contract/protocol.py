@@ -18,7 +18,7 @@ FIRST = 1
 """Spoken by those who do not say. They refuse fields and rows that they do not know."""
 
 ADDED: Mapping[str, frozenset[str]] = {
-    "NodeFacts": frozenset({"flash_path", "flash_size", "host", "memtier_version"}),
+    "NodeFacts": frozenset({"flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}),
     "Sample": frozenset({"tiers", "outages"}),
     "SlotsMoved": frozenset({"rest"}),
     "ShardReport": frozenset({"port", "bus_port", "memory", "flash"}),

@@ -9,6 +9,9 @@ import { Facts } from '@/ui/Facts';
 import { LastSeen } from './LastSeen';
 import classes from './nodes.module.css';
 
+const PROBES =
+  'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5 % of the CPU.';
+
 const size = (bytes: number | undefined) => (
   <span title={exact('bytes', bytes)}>{format('bytes', bytes)}</span>
 );
@@ -38,6 +41,7 @@ export function NodeFacts({ node }: { node: Node }) {
             ['Machine up for', <Uptime key="up" node={node} />],
             ['Engine', node.engine_version],
             ['Takes new shards', takesShards(node)],
+            ['Probes', <Probes key="probes" perSecond={node.probes_per_second} />],
           ]}
         />
       </Card>
@@ -49,6 +53,12 @@ function takesShards(node: Node): string {
   const duty = dutyOf(node);
   if (duty) return `No: ${duty.toLowerCase()}`;
   return node.accept_servers === false ? 'No' : 'Yes';
+}
+
+/** The rate falls when many engine processes share few cores. */
+function Probes({ perSecond }: { perSecond: number | undefined }) {
+  if (perSecond === undefined) return <Dash why="The agent does not report the probe rate" />;
+  return <span title={PROBES}>{`${perSecond} per second and shard`}</span>;
 }
 
 /** The object is as old as its last change; the machine has been running on since. */

@@ -1,0 +1,43 @@
+"""How many probes a machine can afford."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from shardboard.agent import probe_rate
+from shardboard.agent.probe_rate import ProbeRate, affordable_rate, count_engines
+
+
+@pytest.mark.parametrize(
+    ("engines", "cores", "rate"),
+    [(0, 2, 10), (12, 2, 10), (50, 2, 10), (100, 2, 5), (250, 2, 2), (512, 2, 1), (5000, 1, 1), (512, 64, 10)],
+)
+def test_the_rate_falls_with_the_number_of_engines_and_stays_above_one(engines: int, cores: int, rate: int) -> None:
+    assert affordable_rate(engines, cores) == rate
+
+
+def test_only_engine_processes_are_counted(tmp_path: Path) -> None:
+    for pid, name in (("1", "systemd"), ("20", "valkey-server"), ("21", "redis-server"), ("22", "valkey-cli")):
+        (tmp_path / pid).mkdir()
+        (tmp_path / pid / "comm").write_text(f"{name}\n")
+    (tmp_path / "23").mkdir()  # it ended
+    (tmp_path / "self").mkdir()
+    assert count_engines(tmp_path) == 2
+
+
+async def test_a_changed_rate_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, announced = iter([3, 1000, 1000, 4]), []
+    monkeypatch.setattr(probe_rate, "count_engines", lambda: next(counts))
+    monkeypatch.setattr(probe_rate, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(probe_rate.os, "cpu_count", lambda: 2)
+    rate = ProbeRate()
+
+    async def note() -> None:
+        announced.append(rate.per_second)
+        raise ConnectionError("the proxy does not answer")
+
+    with contextlib.suppress(StopIteration, RuntimeError):
+        await asyncio.wait_for(rate.run(note), 5)
+    assert announced == [1, 10]
