@@ -8,7 +8,7 @@ them back after a restart.
 import asyncio
 import time
 from array import array
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import nan
 from typing import Any
@@ -38,11 +38,15 @@ from shardboard.frames import told
 RETENTION = 900
 """Seconds kept for cluster, nodes and databases."""
 SHARD_RETENTION = 300
-GRACE = 0.4
-"""Seconds to wait for slower nodes before a second is told without them."""
+GRACE = 0.8
+"""Seconds to wait for slower nodes before a second is published without them. Agents of one machine spread their readings over
+up to 0.4 s (`agent/sampler.py`)."""
 
+LATENESS_SECONDS = 60
 CATCH_UP_EVERY = 0.2
-"""Seconds between two looks at what came late."""
+"""Seconds between two recalculations for late samples."""
+CATCH_UP_PAUSE = 20
+"""The pause between two of them is at least this many times as long as the last one took."""
 STALE = 10
 """Seconds after which a newest second is no news."""
 
@@ -71,7 +75,9 @@ class Live:
         self.endpoints = EndpointSamples(RETENTION)
         self._settled: set[int] = set()
         self._late: set[int] = set()
-        self._caught_up = 0.0
+        self._catch_up_at = 0.0
+        self._lateness: dict[int, deque[bool]] = defaultdict(lambda: deque(maxlen=LATENESS_SECONDS))
+        """By node, for each of the last seconds: whether its sample was late or lacked most of its shards."""
         self.newest = 0
         """The newest second that was told."""
 
@@ -105,6 +111,7 @@ class Live:
 
     def disconnect(self, node_uid: int) -> None:
         self._connected.discard(node_uid)
+        self._lateness.pop(node_uid, None)
         self._arrived.set()
 
     def resume_point(self, node_uid: int) -> tuple[str, int]:
@@ -146,9 +153,11 @@ class Live:
                 second = self._seconds[t]
                 if self._connected <= second.nodes.keys() or now - second.first_arrival > GRACE:
                     self._tell(t, second)
-            if self._late and now - self._caught_up > CATCH_UP_EVERY:
-                self._caught_up = now
+            if self._late and now > self._catch_up_at:
                 self._catch_up()
+                # With hundreds of shards this takes so long that it must not follow each late sample: it would make others late.
+                took = time.monotonic() - now
+                self._catch_up_at = now + max(CATCH_UP_EVERY, CATCH_UP_PAUSE * took)
             if self._settled:
                 self._bus.publish("settled")
             self._flush_backfill()
@@ -178,6 +187,11 @@ class Live:
         ring = self._rings.get(topic, {}).get(uid)
         row = self._row(topic, uid, self.newest) if ring is not None else None
         return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
+
+    def late_share(self, node_uid: int) -> float:
+        """Return the share of the last minute in which a node's sample was late or lacked most of its shards."""
+        lateness = self._lateness.get(node_uid, ())
+        return sum(lateness) / LATENESS_SECONDS
 
     def last_offset(self, uid: int) -> Value:
         """The replication offset in the newest sample of a shard, however old; None when none is kept."""
@@ -252,6 +266,7 @@ class Live:
 
     def _tell(self, t: int, second: Second) -> None:
         second.told = True
+        self._note_lateness(second)
         if t <= self.newest - RETENTION:
             return
         self._settle(t, second)
@@ -264,6 +279,12 @@ class Live:
                 series = {uid: row for uid in rings if (row := self._row(topic, uid, t)) is not None}
                 frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
                 self._bus.publish(f"frame:{topic}", told("sample", frame, t))
+
+    def _note_lateness(self, second: Second) -> None:
+        for node_uid in self._connected - self._down:
+            missing = sum(uid in second.missing for uid in self._of_node.get(node_uid, ()))
+            is_late = node_uid not in second.nodes or 2 * missing > len(self._of_node.get(node_uid, ()))
+            self._lateness[node_uid].append(is_late)
 
     def _catch_up(self) -> None:
         """Compute the seconds again that more was told of: once for all nodes that were late, not once for each."""

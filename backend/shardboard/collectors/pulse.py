@@ -21,6 +21,11 @@ class Pulses:
         """The stream of a node ended, which tells more and sooner than silence."""
         self._broken.add(node_uid)
 
+    def excuse(self, seconds: float) -> None:
+        """Do not count `seconds` as silence: this process could not read what nodes had sent."""
+        now = time.monotonic()
+        self._heard = {uid: min(heard + seconds, now) for uid, heard in self._heard.items()}
+
     def unheard(self, node_uid: int) -> float | None:
         """Seconds since its last sign of life, whether its stream broke or not; None when it was never heard."""
         return time.monotonic() - self._heard[node_uid] if node_uid in self._heard else None

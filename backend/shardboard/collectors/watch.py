@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import time
 from collections.abc import Mapping, Sequence
 
 from shardboard.collectors import observations
@@ -26,6 +27,8 @@ CROWD = 3
 """More silent nodes than that at once are more likely to be alive on a machine that is starved, and all that asking makes it
 worse: one witness first asks FEW shards of each, and only those that say nothing are asked about in earnest."""
 FEW = 2
+CROWD_PAUSE = 0.5
+"""Seconds for which an inquiry waits in such a crowd before it reads the store: most nodes are heard again by then."""
 
 
 class NodeWatch:
@@ -49,7 +52,10 @@ class NodeWatch:
                     for node in known:
                         if self._pulses.silence(node.uid) > suspect_after and node.uid not in self._inquiries:
                             self._inquire(NodeRef(node.uid, node.addr, node.agent_port), sensitivity)
+                    before = time.monotonic()
                     await asyncio.sleep(TICK)
+                    if (late := time.monotonic() - before - TICK) > TICK:
+                        self._pulses.excuse(late)
 
     def _inquire(self, node: NodeRef, sensitivity: str) -> None:
         def ended(task: asyncio.Task[None]) -> None:
@@ -65,6 +71,8 @@ class NodeWatch:
         suspect_after, rounds = health.demands(sensitivity, stalls[suspect.uid])
         clock = asyncio.get_running_loop().time
         alive = -math.inf  # when a shard of it last answered somebody
+        if len(self._inquiries) > CROWD:
+            await asyncio.sleep(CROWD_PAUSE)
         while self._pulses.silence(suspect.uid) > suspect_after:
             async with self._store.read() as session:
                 registered = await nodes.every(session)

@@ -30,6 +30,7 @@ WAIT = {
 LINGER = {
     **dict.fromkeys(("alarm_bdb_high_throughput", "alarm_bdb_low_throughput", "alarm_bdb_high_latency"), 10.0),
     **dict.fromkeys(("alarm_bdb_size", "alarm_node_memory", "alarm_node_cpu_utilization"), 10.0),
+    "alarm_samples_late": 10.0,
     **dict.fromkeys(("alarm_node_net_throughput", "alarm_node_persistent_storage", "alarm_node_free_flash"), 10.0),
 }
 """Seconds that it has to be over: values play about a limit, and a second without news is no end; 0 for the others."""
@@ -42,6 +43,9 @@ RECENT = 15.0
 """Seconds without another error until its alarm ends."""
 FEW_KEYS = 100
 """Fewer than this are no data set whose loss is told by counting."""
+LATE_PERCENT = (10, 25, 50, 75)
+"""Steps in which the share of late or incomplete samples is reported; a smaller share raises no alarm."""
+BUSY_PERCENT = 85
 CLOCK_SECONDS = 2.0
 """By which a node's clock may be ahead; behind it may look because its samples are late."""
 
@@ -201,6 +205,20 @@ def of_node(uid: int, *, ahead: float, stalls: int, most_stalls: int, storage_le
         )
         found.append(Alarm("alarm_storage_full", told, "ERROR", node_uid=uid))
     return found
+
+
+def samples_late(uid: int, share: float, latest: Mapping[str, float | None]) -> list[Alarm]:
+    """Return the alarm for a node whose samples were late or incomplete in a `share` of the last minute. `latest` is the newest
+    row of NODE_METRICS."""
+    percent = max((step for step in LATE_PERCENT if 100 * share > step), default=None)
+    if percent is None:
+        return []
+    idle, iowait = latest.get("cpu_idle"), latest.get("cpu_iowait") or 0.0
+    is_busy = None if idle is None else 100 * (1 - idle - iowait) >= BUSY_PERCENT
+    told = f"More than {percent} % of the samples of node {uid} were late or incomplete in a minute; charts have gaps."
+    if is_busy:
+        told += " The CPU of the node was busy."
+    return [Alarm("alarm_samples_late", told, node_uid=uid, details={"percent": percent, "cpu_busy": is_busy})]
 
 
 def of_engine(uid: int, version: str) -> list[Alarm]:

@@ -149,6 +149,22 @@ async def test_a_slow_node_is_waited_for_only_so_long(
     assert sorted(received(frames)) == [(topic, "history", NOW) for topic in sorted(TOPICS)]
 
 
+async def test_late_and_incomplete_samples_are_counted(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "GRACE", 0.0)
+    for t in range(NOW, NOW + 6):
+        running.ingest(1, first_node(t))
+        await told(running, t)
+    assert running.late_share(1) == 0
+    assert running.late_share(2) == 6 / 60
+    running.ingest(2, second_node(NOW + 5))
+    assert running.late_share(2) == 6 / 60, "it arrived too late"
+    running.ingest(1, sample(NOW + 6, {}, missing={11: "timeout", 21: "timeout"}))
+    await told(running, NOW + 6)
+    assert running.late_share(1) == 1 / 60
+    running.disconnect(1)
+    assert running.late_share(1) == 0, "its agent is lost, which is an alarm of its own"
+
+
 async def test_a_node_that_left_is_not_waited_for(running: Live) -> None:
     running.ingest(1, first_node(NOW))
     await asyncio.sleep(0)

@@ -371,6 +371,18 @@ class TestPulses:
         pulses.heard(1)
         assert pulses.silence(1) < 1
 
+    def test_time_in_which_the_console_could_not_read_is_no_silence(self) -> None:
+        pulses = Pulses()
+        pulses.heard(1)
+        pulses._heard[1] -= 5
+        pulses.excuse(4.5)
+        assert 0.5 <= pulses.silence(1) < 1
+        pulses.excuse(100)
+        assert 0 <= pulses.silence(1) < 0.5, "a node is never heard in the future"
+        pulses.broke(1)
+        pulses.excuse(1)
+        assert pulses.silence(1) == float("inf")
+
     def test_nodes_get_time_for_their_first_contact(self) -> None:
         assert Pulses().silence(1) < 0
         pulses = Pulses()

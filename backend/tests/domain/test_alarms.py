@@ -16,6 +16,7 @@ from shardboard.domain.alarms import (
     of_database,
     of_engine,
     of_node,
+    samples_late,
 )
 
 PARTS = [
@@ -117,6 +118,19 @@ def test_of_nodes() -> None:
     assert types(stalls=5) == ["alarm_node_flapping"]
     assert types(storage_left=0.01) == ["alarm_storage_full"]
     assert types(storage_left=None) == []
+
+
+def test_late_samples_are_reported_with_the_state_of_the_cpu() -> None:
+    assert samples_late(3, 0.1, {}) == []
+    [alarm] = samples_late(3, 0.6, {"cpu_idle": 0.05, "cpu_iowait": 0.05})
+    assert (alarm.type, alarm.node_uid, alarm.details) == ("alarm_samples_late", 3, {"percent": 50, "cpu_busy": True})
+    assert "50 % of the samples of node 3" in alarm.description
+    assert "CPU" in alarm.description
+    [alarm] = samples_late(3, 0.74, {"cpu_idle": 0.9})
+    assert alarm.details == {"percent": 50, "cpu_busy": False}, "it changes in steps"
+    assert "CPU" not in alarm.description
+    [alarm] = samples_late(3, 1.0, {})
+    assert alarm.details == {"percent": 75, "cpu_busy": None}
 
 
 def test_one_that_comes_and_goes_is_no_alarm() -> None:

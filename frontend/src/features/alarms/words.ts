@@ -43,6 +43,8 @@ const WORDS: Record<string, Words> = {
   alarm_memory_full: (_, name) => `${name} refuses writes: its memory is full`,
   alarm_clock: ({ node_uid }) =>
     `The clock of node ${node_uid} is ahead of the console's; its samples are left out of the charts`,
+  alarm_samples_late: ({ node_uid, percent, cpu_busy }) =>
+    `More than ${percent} % of the samples of node ${node_uid} are late or incomplete${cpu_busy ? '. The CPU of the node is busy' : ''}`,
   alarm_node_flapping: ({ node_uid, outages }) =>
     `Node ${node_uid} was down ${outages} times within ten minutes and went on each time as if nothing had been`,
   alarm_flash_full: ({ shard_uid }, name) =>
