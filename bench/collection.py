@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx
@@ -20,6 +21,8 @@ SHARDS, NODES = 512, 26
 SECONDS = counted("SECONDS", 600, 3)
 SETTLE = scaled(15, 5)
 """Seconds after the creation before anything is measured."""
+ENGINES, PROXIES = "engines", "proxies"
+REPLIES = 5
 STORED = 3
 """Seconds after which the newest second is certainly in the store."""
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
@@ -34,15 +37,19 @@ def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: 
     try:
         cluster.start_console()
         cluster.start_agents()
+        started = time.monotonic()
         uid = _create(cluster, shards)
+        report.limit(f"{shards} primaries active", time.monotonic() - started, 60, "s")
         time.sleep(SETTLE)
         first, before = int(time.time()), _used(cluster)
         time.sleep(SECONDS)
         after, last = _used(cluster), int(time.time())
         _report(report, cluster, shards, before, after, last - first)
+        _report_replies(report, cluster, uid, shards)
         time.sleep(STORED)
         missed = _missed(cluster, uid, shards, first, last)
         report.limit(f"missed seconds of {shards} shards in {last - first} s", missed, 0, "shard-seconds")
+        report.limit("agents lost", _lost_agents(cluster), 0, "agents")
         page_of_many(report, cluster, uid, shards)
         competitors = _competitors(directory, cluster, uid)
         if competitors:
@@ -83,11 +90,13 @@ def _create(cluster: LocalCluster, shards: int) -> int:
 
 
 def _used(cluster: LocalCluster) -> dict[str, tuple[float, int]]:
-    """Processor seconds and resident bytes of console and agents by name."""
+    """CPU seconds and resident bytes by name: console, agents, and all engines and all proxies together."""
     found = {}
     for name, child in cluster.children.items():
         process = psutil.Process(child.pid)
         found[name] = (_seconds([process]), process.memory_info().rss)
+    for name, processes in ((ENGINES, cluster.engines()), (PROXIES, cluster.proxies())):
+        found[name] = (_seconds(processes), sum(process.memory_info().rss for process in processes))
     return found
 
 
@@ -105,10 +114,30 @@ def _report(
 ) -> None:
     cores = {name: (after[name][0] - before[name][0]) / seconds for name in after}
     what = f"{shards} shards at 1 Hz on {len(cluster.addresses)} agents"
-    note = f" (console {cores['console']:.3f})"
-    report.limit(f"{what}, console and agents together", sum(cores.values()), 0.35, "cores", note)
+    watching = cores["console"] + sum(cores[name] for name in cluster.addresses)
+    report.limit(f"{what}, console and agents together", watching, 0.30, "cores")
+    report.limit(f"{what}, console", cores["console"], 0.15, "cores")
+    report.limit(f"{what}, engines", cores[ENGINES], 0.6, "cores", f" (proxies {cores[PROXIES]:.3f})")
     report.limit(f"{what}, console", after["console"][1] / 1e6, 250, "MB")
     report.limit(f"{what}, largest agent", max(after[name][1] for name in cluster.addresses) / 1e6, 60, "MB")
+
+
+def _report_replies(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
+    """How long the console needs for the two largest replies while it collects."""
+    now = int(time.time())
+    query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": now - 300, "to": now, "max_points": 4000}
+    for path, parameters, limit in (("/v1/history", query, 1.0), ("/v1/shards", {}, 0.5)):
+        times = []
+        for _ in range(REPLIES):
+            before = time.monotonic()
+            ok(cluster.api.get(path, params=parameters))
+            times.append(time.monotonic() - before)
+        report.limit(f"GET {path} of {shards} shards, median", median(times), limit, "s", f" (worst {max(times):.2f})")
+
+
+def _lost_agents(cluster: LocalCluster) -> int:
+    logs = ok(cluster.api.get("/v1/logs"))
+    return sum(entry["type"] == "node_agent_lost" for entry in logs)
 
 
 def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int) -> int:
