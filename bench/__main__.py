@@ -35,51 +35,54 @@ NAMED = ("run-page", "engines")
 """They take so long that they run only when they are named."""
 
 
+def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
+    """Return all benchmarks by name. Each keeps its files below `root`."""
+    return {
+        "small": lambda: creation.small(report, root / "small"),
+        "sixty": lambda: creation.large(report, root / "sixty", shards=scaled(60, 6), nodes=3, limit=8),
+        "paper": lambda: creation.large(
+            report, root / "paper", shards=scaled(360, 6), nodes=scaled(18, 3), limit=60, encrypted=False
+        ),
+        "failover": lambda: failover.killed(report, root / "failover"),
+        "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
+        "failover-false": lambda: unjustified(report, root / "failover-false"),
+        "handover": lambda: handover(report, root / "handover"),
+        "resync": lambda: resync(report, root / "resync"),
+        "wires": lambda: wires(report, root / "wires"),
+        "reshard": lambda: reshard(report, root / "reshard"),
+        "page": lambda: page(report),
+        "metrics": lambda: storing(report),
+        "collection": lambda: collection(report, root / "collection", shards=scaled(512, 8), nodes=scaled(26, 3)),
+        "slots": lambda: slot_views(report),
+        "endpoint": lambda: endpoint(report),
+        "load": lambda: load(report),
+        "agreement": lambda: agreement(report, root / "agreement"),
+        "engine": lambda: engine(report, root / "engine"),
+        "tier": lambda: tier(report, root / "tier"),
+        "tier-memory": lambda: tier_memory(report),
+        "run-page": lambda: run_page(report, root / "run-page"),
+        "engines": lambda: engines(report, root / "engines"),
+    }
+
+
 def main() -> int:
     """Exit status 1 when a limit was missed."""
     report = Report()
     # Not the default action, which would skip all clean-up; the lifeline is for SIGKILL.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    names = [name for name in sys.argv[1:] if name != "--smoke"]
+    if "--smoke" in sys.argv[1:]:
+        return smoke(names or [name for name in _benchmarks(report, Path()) if name not in SAME])
+    # Short names: a browser has a socket below, whose path may have 107 bytes.
     with (
-        tempfile.TemporaryDirectory(prefix="shardboard-bench-", ignore_cleanup_errors=True) as name,
-        lifeline(Path(name)),
+        tempfile.TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
+        lifeline(Path(directory)),
     ):
-        root = Path(name)
         # Whatever a benchmark starts inherits it, so the lifeline finds it.
-        os.environ["TMPDIR"] = tempfile.tempdir = name
-        benchmarks: dict[str, Callable[[], None]] = {
-            "small": lambda: creation.small(report, root / "small"),
-            "sixty": lambda: creation.large(report, root / "sixty", shards=scaled(60, 6), nodes=3, limit=8),
-            "paper": lambda: creation.large(
-                report, root / "paper", shards=scaled(360, 6), nodes=scaled(18, 3), limit=60, encrypted=False
-            ),
-            "failover": lambda: failover.killed(report, root / "failover"),
-            "failover-silent": lambda: failover.silent(report, root / "failover-silent"),
-            "failover-false": lambda: unjustified(report, root / "failover-false"),
-            "handover": lambda: handover(report, root / "handover"),
-            "resync": lambda: resync(report, root / "resync"),
-            "wires": lambda: wires(report, root / "wires"),
-            "reshard": lambda: reshard(report, root / "reshard"),
-            "page": lambda: page(report),
-            "metrics": lambda: storing(report),
-            "collection": lambda: collection(report, root / "collection", shards=scaled(512, 8), nodes=scaled(26, 3)),
-            "slots": lambda: slot_views(report),
-            "endpoint": lambda: endpoint(report),
-            "load": lambda: load(report),
-            "agreement": lambda: agreement(report, root / "agreement"),
-            "engine": lambda: engine(report, root / "engine"),
-            "tier": lambda: tier(report, root / "tier"),
-            "tier-memory": lambda: tier_memory(report),
-            "run-page": lambda: run_page(report, root / "run-page"),
-            "engines": lambda: engines(report, root / "engines"),
-        }
-        if "--smoke" in sys.argv[1:]:
-            return smoke(
-                [name for name in sys.argv[1:] if name != "--smoke"]
-                or [name for name in benchmarks if name not in SAME]
-            )
-        for chosen in sys.argv[1:] or [name for name in benchmarks if name not in NAMED]:
-            benchmarks[chosen]()
+        os.environ["TMPDIR"] = tempfile.tempdir = directory
+        benchmarks = _benchmarks(report, Path(directory))
+        for name in names or [name for name in benchmarks if name not in NAMED]:
+            benchmarks[name]()
     print(f"{len(report.lines)} results, {report.missed} limits missed")
     return 1 if report.missed and not SMOKE else 0
 

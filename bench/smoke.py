@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from bench.scale import VARIABLE
-from shardboard.lifeline import kill_all
+from shardboard.lifeline import lifeline
 
 PATIENCE = 300
 """Seconds for one; they take five to thirty where nothing else runs."""
@@ -30,9 +30,11 @@ def smoke(names: Sequence[str]) -> int:
     begun = time.monotonic()
     for name in names:
         started = time.monotonic()
-        with TemporaryDirectory(prefix="shardboard-smoke-", ignore_cleanup_errors=True) as directory:
+        with (
+            TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
+            lifeline(Path(directory)),
+        ):
             said = run([sys.executable, "-m", "bench", name], Path(directory), PATIENCE)
-            kill_all(Path(directory))
         if said is None:
             print(f"ok    {name} works ({time.monotonic() - started:.0f} s)", flush=True)
         else:

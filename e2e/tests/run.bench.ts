@@ -45,7 +45,8 @@ async function openAlone(executable: string, options: readonly string[]) {
   const args = ['--headless=new', '--remote-debugging-port=0', `--user-data-dir=${profile}`];
   const stdio = ['ignore', 'ignore', 'pipe'] as const;
   const child = spawn(executable, [...args, ...options, 'about:blank'], { stdio: [...stdio] });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  // Not `exit`: its child processes, which share standard error, still write to the profile then.
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   let address: string | undefined;
   for await (const line of createInterface(child.stderr)) {
     address = /^DevTools listening on (ws:.*)$/.exec(line)?.[1];
@@ -54,7 +55,7 @@ async function openAlone(executable: string, options: readonly string[]) {
   const close = async () => {
     child.kill();
     await ended;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(profile, { recursive: true, force: true });
   };
   if (!address) {
     await close();
