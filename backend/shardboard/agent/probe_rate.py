@@ -34,16 +34,19 @@ class ProbeRate:
     async def run(self, on_change: Callable[[], Awaitable[None]]) -> None:
         """Check the number of processes until cancelled, and call `on_change` after the rate has changed."""
         while True:
-            self.engines = count_engines()
-            rate = affordable_rate(self.engines, os.cpu_count() or 1)
-            if rate != self.per_second:
-                log.info("%s engine processes on this machine: %s probes per shard and second", self.engines, rate)
-                self.per_second = rate
-                try:
-                    await on_change()
-                except Exception:  # the proxy is retried elsewhere; the rate must stay up to date
-                    log.exception("the new probe rate could not be applied")
+            try:
+                await self.check(on_change)
+            except Exception:  # one failed check must not end the loop
+                log.exception("the probe rate could not be checked")
             await asyncio.sleep(CHECK_SECONDS)
+
+    async def check(self, on_change: Callable[[], Awaitable[None]]) -> None:
+        self.engines = await asyncio.to_thread(count_engines)
+        rate = affordable_rate(self.engines, os.cpu_count() or 1)
+        if rate != self.per_second:
+            log.info("%s engine processes on this machine: %s probes per second and shard", self.engines, rate)
+            self.per_second = rate
+            await on_change()
 
 
 def count_engines(processes: Path = Path("/proc")) -> int:

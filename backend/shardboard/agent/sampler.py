@@ -63,12 +63,14 @@ class Sampler:
         return [shard for shard in self._supervisor.shards.values() if shard.state == "running"]
 
     async def _beats(self) -> None:
+        last = 0
         while True:
             offset, now = self._offset(), time.time()
-            due = math.floor(now - offset) + 1 + offset
-            await asyncio.sleep(due - now)
+            second = next_second(now, offset, last)
+            await asyncio.sleep(second + offset - now)
+            last = second
             try:
-                await self._beat(int(due))
+                await self._beat(second)
             except Exception:  # one bad second must not end the watch
                 log.exception("this second could not be sampled")
 
@@ -173,6 +175,12 @@ class Sampler:
         self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
         self._seq, self._outages = sample.seq, newest
         self._tell()
+
+
+def next_second(now: float, offset: float, last: int) -> int:
+    """Return the next second that begins, shifted by `offset`, after `now`; not `last` again when the offset has grown."""
+    second = math.floor(now - offset) + 1
+    return second + 1 if second == last else second
 
 
 def _wake(waiting: asyncio.Future[None]) -> None:

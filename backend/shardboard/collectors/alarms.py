@@ -200,7 +200,7 @@ class AlarmCollector:
             left = free / size if free is not None and size else None
             ahead = self._pulses.clocks.get(uid, 0.0)
             found += alarms.of_node(uid, ahead=ahead, stalls=stalls, most_stalls=health.FLAPPING, storage_left=left)
-            found += alarms.samples_late(uid, self._live.late_share(uid), self._live.latest("nodes", str(uid)))
+            found += alarms.samples_late(uid, self._live.lateness.share(uid), self._live.latest("nodes", str(uid)))
         return found
 
     def _of_shards(self, now: float) -> list[Alarm]:

@@ -8,7 +8,7 @@ them back after a restart.
 import asyncio
 import time
 from array import array
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import nan
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from shardboard.bus import Bus
 from shardboard.collectors.endpoint_samples import EndpointSamples
 from shardboard.collectors.latencies import Latencies
+from shardboard.collectors.lateness import Lateness
 from shardboard.collectors.ring import Ring
 from shardboard.collectors.seconds import (
     RATES,
@@ -42,7 +43,6 @@ GRACE = 0.8
 """Seconds to wait for slower nodes before a second is published without them. Agents of one machine spread their readings over
 up to 0.4 s (`agent/sampler.py`)."""
 
-LATENESS_SECONDS = 60
 CATCH_UP_EVERY = 0.2
 """Seconds between two recalculations for late samples."""
 CATCH_UP_PAUSE = 20
@@ -76,8 +76,7 @@ class Live:
         self._settled: set[int] = set()
         self._late: set[int] = set()
         self._catch_up_at = 0.0
-        self._lateness: dict[int, deque[bool]] = defaultdict(lambda: deque(maxlen=LATENESS_SECONDS))
-        """By node, for each of the last seconds: whether its sample was late or lacked most of its shards."""
+        self.lateness = Lateness()
         self.newest = 0
         """The newest second that was told."""
 
@@ -111,7 +110,7 @@ class Live:
 
     def disconnect(self, node_uid: int) -> None:
         self._connected.discard(node_uid)
-        self._lateness.pop(node_uid, None)
+        self.lateness.remove(node_uid)
         self._arrived.set()
 
     def resume_point(self, node_uid: int) -> tuple[str, int]:
@@ -188,11 +187,6 @@ class Live:
         row = self._row(topic, uid, self.newest) if ring is not None else None
         return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
 
-    def late_share(self, node_uid: int) -> float:
-        """Return the share of the last minute in which a node's sample was late or lacked most of its shards."""
-        lateness = self._lateness.get(node_uid, ())
-        return sum(lateness) / LATENESS_SECONDS
-
     def last_offset(self, uid: int) -> Value:
         """The replication offset in the newest sample of a shard, however old; None when none is kept."""
         for t in sorted(self._seconds, reverse=True):
@@ -266,7 +260,9 @@ class Live:
 
     def _tell(self, t: int, second: Second) -> None:
         second.told = True
-        self._note_lateness(second)
+        for node_uid in self._connected - self._down:
+            own = self._of_node.get(node_uid, ())
+            self.lateness.note(t, node_uid, arrived=node_uid in second.nodes, shards=own, missing=second.missing)
         if t <= self.newest - RETENTION:
             return
         self._settle(t, second)
@@ -279,12 +275,6 @@ class Live:
                 series = {uid: row for uid in rings if (row := self._row(topic, uid, t)) is not None}
                 frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
                 self._bus.publish(f"frame:{topic}", told("sample", frame, t))
-
-    def _note_lateness(self, second: Second) -> None:
-        for node_uid in self._connected - self._down:
-            missing = sum(uid in second.missing for uid in self._of_node.get(node_uid, ()))
-            is_late = node_uid not in second.nodes or 2 * missing > len(self._of_node.get(node_uid, ()))
-            self._lateness[node_uid].append(is_late)
 
     def _catch_up(self) -> None:
         """Compute the seconds again that more was told of: once for all nodes that were late, not once for each."""

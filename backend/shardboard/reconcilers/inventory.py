@@ -124,7 +124,7 @@ class InventoryLoop:
     async def _record_removed(self, node: NodeRef, removed: Sequence[int]) -> None:
         async with self._store.begin() as session:
             for uid in removed:
-                told = f"Shard redis:{uid} on node {node.uid} was removed: its database does not exist any more."
+                told = f"Shard redis:{uid} on node {node.uid} was removed: its database no longer exists."
                 record(session, "orphan_removed", told, source="node", severity="WARNING", node_uid=node.uid)
 
 

@@ -1,7 +1,6 @@
 """How many probes a machine can afford."""
 
 import asyncio
-import contextlib
 from pathlib import Path
 
 import pytest
@@ -28,16 +27,31 @@ def test_only_engine_processes_are_counted(tmp_path: Path) -> None:
 
 
 async def test_a_changed_rate_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, announced = iter([3, 1000, 1000, 4]), []
-    monkeypatch.setattr(probe_rate, "count_engines", lambda: next(counts))
-    monkeypatch.setattr(probe_rate, "CHECK_SECONDS", 0)
-    monkeypatch.setattr(probe_rate.os, "cpu_count", lambda: 2)
-    rate = ProbeRate()
+    rate, announced = ProbeRate(), []
 
     async def note() -> None:
         announced.append(rate.per_second)
+
+    monkeypatch.setattr(probe_rate.os, "cpu_count", lambda: 2)
+    for engines in (3, 1000, 1000, 4):
+        monkeypatch.setattr(probe_rate, "count_engines", lambda count=engines: count)
+        await rate.check(note)
+    assert announced == [1, 10]
+
+
+async def test_a_failed_check_does_not_end_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate, failed = ProbeRate(), asyncio.Event()
+
+    async def refuse() -> None:
+        if failed.is_set():
+            raise asyncio.CancelledError
+        failed.set()
+        monkeypatch.setattr(probe_rate, "count_engines", lambda: 4)
         raise ConnectionError("the proxy does not answer")
 
-    with contextlib.suppress(StopIteration, RuntimeError):
-        await asyncio.wait_for(rate.run(note), 5)
-    assert announced == [1, 10]
+    monkeypatch.setattr(probe_rate, "count_engines", lambda: 1000)
+    monkeypatch.setattr(probe_rate, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(probe_rate.os, "cpu_count", lambda: 2)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(rate.run(refuse), 5)
+    assert rate.per_second == 10

@@ -16,7 +16,7 @@ from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, S
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.proxy import Proxy
-from shardboard.agent.sampler import Sampler
+from shardboard.agent.sampler import Sampler, next_second
 
 
 class Watched:
@@ -79,6 +79,21 @@ COUNTERS = ("read_cmds", "write_cmds", "other_cmds", "net_in", "net_out")
 
 def grown(before: dict[str, float | None], after: dict[str, float | None]) -> dict[str, float]:
     return {name: (after[name] or 0) - (before[name] or 0) for name in COUNTERS}
+
+
+@pytest.mark.parametrize(
+    ("now", "offset", "last", "second"),
+    [
+        (10.0, 0.0, 10, 11),
+        (10.2, 0.3, 9, 10),
+        (10.4, 0.3, 10, 11),
+        (10.2, 0.3, 10, 11),  # the offset was smaller before
+        (10.9999, 0.0, 11, 12),  # it woke too early
+        (10.2, 0.3, 3600, 10),  # the clock was set back
+    ],
+)
+def test_each_second_is_sampled_once(now: float, offset: float, last: int, second: int) -> None:
+    assert next_second(now, offset, last) == second
 
 
 async def test_an_idle_shard_does_nothing_at_all(watched: Watched) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -151,18 +152,22 @@ async def test_a_slow_node_is_waited_for_only_so_long(
 
 async def test_late_and_incomplete_samples_are_counted(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "GRACE", 0.0)
-    for t in range(NOW, NOW + 6):
+    now = int(time.time())
+    running.ingest(1, first_node(now - 60))
+    await told(running, now - 60)
+    assert running.lateness.share(2) == 0, "what node 2 sends of it is a back-fill"
+    for t in range(now, now + 6):
         running.ingest(1, first_node(t))
         await told(running, t)
-    assert running.late_share(1) == 0
-    assert running.late_share(2) == 6 / 60
-    running.ingest(2, second_node(NOW + 5))
-    assert running.late_share(2) == 6 / 60, "it arrived too late"
-    running.ingest(1, sample(NOW + 6, {}, missing={11: "timeout", 21: "timeout"}))
-    await told(running, NOW + 6)
-    assert running.late_share(1) == 1 / 60
+    assert running.lateness.share(1) == 0
+    assert running.lateness.share(2) == 6 / 60
+    running.ingest(2, second_node(now + 5))
+    assert running.lateness.share(2) == 6 / 60, "it arrived too late"
+    running.ingest(1, sample(now + 6, {}, missing={11: "timeout", 21: "timeout"}))
+    await told(running, now + 6)
+    assert running.lateness.share(1) == 1 / 60
     running.disconnect(1)
-    assert running.late_share(1) == 0, "its agent is lost, which is an alarm of its own"
+    assert running.lateness.share(1) == 0, "a lost agent is reported separately"
 
 
 async def test_a_node_that_left_is_not_waited_for(running: Live) -> None:

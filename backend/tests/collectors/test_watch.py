@@ -377,8 +377,12 @@ class TestPulses:
         pulses._heard[1] -= 5
         pulses.excuse(4.5)
         assert 0.5 <= pulses.silence(1) < 1
+        assert (pulses.unheard(1) or 0) >= 5, "reports state the real time"
         pulses.excuse(100)
-        assert 0 <= pulses.silence(1) < 0.5, "a node is never heard in the future"
+        assert 0 <= pulses.silence(1) < 0.5, "more than the whole silence cannot be excused"
+        pulses.heard(1)
+        pulses._heard[1] -= 5
+        assert pulses.silence(1) >= 5, "a new silence counts"
         pulses.broke(1)
         pulses.excuse(1)
         assert pulses.silence(1) == float("inf")

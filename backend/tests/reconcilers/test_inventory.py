@@ -171,7 +171,7 @@ async def test_only_shards_that_this_store_removed_are_orphans(
         told = [event for event in await events.page(session, newest_first=False) if event.type == "orphan_removed"]
         assert (await cluster.load(session)).next_shard_uid == 7001
     assert [event.description for event in told] == [
-        "Shard redis:1 on node 1 was removed: its database does not exist any more."
+        "Shard redis:1 on node 1 was removed: its database no longer exists."
     ]
 
 

@@ -83,7 +83,7 @@ class ProxyState(Message):
     threads: int = Field(ge=1, le=256)
     databases: list[ProxyDatabase]
     keep: list[ServedDatabase] = Field(default=[])
-    """Databases that the store does not know and the proxy continues to serve as before."""
+    """Databases that the store does not contain. The proxy continues to serve them."""
 
 
 Millis = Annotated[int, Field(ge=0, le=2**43)]

@@ -58,7 +58,7 @@ function takesShards(node: Node): string {
 /** The rate falls when many engine processes share few cores. */
 function Probes({ perSecond }: { perSecond: number | undefined }) {
   if (perSecond === undefined) return <Dash why="The agent does not report the probe rate" />;
-  return <span title={PROBES}>{`${perSecond} per second and shard`}</span>;
+  return <span title={PROBES}>{`Up to ${perSecond} per second and shard`}</span>;
 }
 
 /** The object is as old as its last change; the machine has been running on since. */
