@@ -42,9 +42,10 @@ def working_below(directory: Path) -> list[psutil.Process]:
     """Return the processes whose working directory, command line or TMPDIR is below `directory`.
 
     An engine overwrites its command line and environment, so all three are compared. This process and its parents are left out.
+    `info["name"]` of each process is its name when it was found: it may end before the caller looks at it.
     """
     excluded = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
-    return [each for each in psutil.process_iter() if each.pid not in excluded and _is_below(each, directory)]
+    return [each for each in psutil.process_iter(["name"]) if each.pid not in excluded and _is_below(each, directory)]
 
 
 def _is_below(process: psutil.Process, directory: Path) -> bool:
@@ -76,7 +77,7 @@ def main() -> int:
             psutil.wait_procs(working_below(home), timeout=TIMEOUT)
             for process in working_below(home):
                 with suppress(psutil.Error):
-                    print(process.pid, process.name(), " ".join(process.cmdline())[:120])
+                    print(process.pid, process.info["name"], " ".join(process.cmdline())[:120])
         case ["--cluster", directory]:
             _wait_for_owner()
             # Imported here: the other commands must start quickly.

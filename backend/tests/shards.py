@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,8 @@ def end_engines_below(root: Path) -> None:
     """Kill them, and wait until their ports are free."""
     processes = engines_below(root)
     for process in processes:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     psutil.wait_procs(processes, timeout=30)
 
 

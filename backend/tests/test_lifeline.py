@@ -75,7 +75,7 @@ def test_a_killed_benchmark_leaves_no_process(tmp_path: Path) -> None:
         start_new_session=True,
     )
     with bench:
-        while not any(process.name() == "valkey-server" for process in working_below(tmp_path)):
+        while not any(process.info["name"] == "valkey-server" for process in working_below(tmp_path)):
             assert bench.poll() is None
             time.sleep(0.05)
         bench.kill()

@@ -59,7 +59,10 @@ LOOKS = textwrap.dedent("""
     print(json.dumps({
         "page": answer("/").text,
         "flash": [node["bigstore_enabled"] for node in answer("/v1/nodes").json()],
-        "proxies": [process.exe() for process in psutil.process_iter() if process.name() == "shardboard-proxy"],
+        "proxies": [
+            process.info["exe"] for process in psutil.process_iter(["name", "exe"])
+            if process.info["name"] == "shardboard-proxy"
+        ],
     }), flush=True)
     demo.send_signal(signal.SIGINT)
     sys.exit(demo.wait())
