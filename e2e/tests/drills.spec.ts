@@ -23,7 +23,7 @@ test.afterAll(async () => allowDrills(false));
 
 test.afterEach(async ({ page }) => {
   await page.goto('/');
-  await expect(new Frame(page).heading(/All 3 nodes and 12 shards are well/)).toBeVisible(WELL);
+  await expect(new Frame(page).heading(/All 3 nodes and 12 shards are healthy/)).toBeVisible(WELL);
 });
 
 async function anyPrimary(api: APIRequestContext): Promise<Shard> {

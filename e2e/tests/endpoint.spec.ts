@@ -13,7 +13,7 @@ import { stackInfo } from '../stack.ts';
 async function copied(page: Page, client: string): Promise<string> {
   const connect = page.getByRole('region', { name: 'Connect' });
   await connect.getByLabel('Client').selectOption({ label: client });
-  const copy = connect.getByRole('button', { name: `Copy lines for ${client}` });
+  const copy = connect.getByRole('button', { name: `Copy snippet for ${client}` });
   return copiedBy(page, () => copy.click());
 }
 

@@ -26,7 +26,7 @@ async function jump(page: Page, key: string, url: RegExp): Promise<void> {
 test('shortcuts jump, search, pause and explain themselves', async ({ page }) => {
   const frame = new Frame(page);
   await page.goto('/');
-  await expect(frame.heading(/well/)).toBeVisible();
+  await expect(frame.heading(/healthy/)).toBeVisible();
   await jump(page, 'd', /\/databases$/);
   await expect(frame.heading('Databases')).toBeVisible();
   await jump(page, 'n', /\/nodes$/);

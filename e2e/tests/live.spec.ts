@@ -74,7 +74,7 @@ test('an agent is killed: the page names the node, and is well again when it is 
   } finally {
     await stack.startAgents();
   }
-  await expect(frame.heading(/All 3 nodes and 12 shards are well/)).toBeVisible(WELL);
+  await expect(frame.heading(/All 3 nodes and 12 shards are healthy/)).toBeVisible(WELL);
   await frame.goTo('Nodes');
   await expect(nodes.row(2)).toContainText('Active');
   await expect(frame.banners).not.toContainText('node 2');

@@ -112,5 +112,5 @@ test('a node goes into maintenance and comes back with its shards', { tag: '@slo
   await expect(running).toHaveCount(0, DONE);
   await expect(page.getByRole('main').locator('h1 + [data-tone]')).toHaveText('Active');
   await page.goto('/');
-  await expect(new Frame(page).heading(/All 3 nodes and 12 shards are well/)).toBeVisible(DONE);
+  await expect(new Frame(page).heading(/All 3 nodes and 12 shards are healthy/)).toBeVisible(DONE);
 });

@@ -47,7 +47,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await login.open();
   await login.signIn(EMAIL, given);
   const otherFrame = new Frame(other);
-  await expect(otherFrame.heading(/are well/)).toBeVisible();
+  await expect(otherFrame.heading(/are healthy/)).toBeVisible();
   await expect(other.getByRole('link', { name: 'Users' })).toHaveCount(0);
   await otherFrame.userMenu.click();
   await other.getByRole('menuitem', { name: 'Change password' }).click();
@@ -57,7 +57,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await changing.getByRole('button', { name: 'Change password' }).click();
   await expect(changing).toBeHidden();
   await other.reload();
-  await expect(otherFrame.heading(/are well/), 'still signed in').toBeVisible();
+  await expect(otherFrame.heading(/are healthy/), 'still signed in').toBeVisible();
 
   await page.reload();
   await expect(row).not.toContainText('Never');
@@ -108,7 +108,7 @@ test('a user sees the own sessions, and signs in with a second factor', async ({
   await examine(other, 'login-code');
   await code.fill(recovery);
   await login.submit.click();
-  await expect(frame.heading(/are well/)).toBeVisible();
+  await expect(frame.heading(/are healthy/)).toBeVisible();
 
   const elsewhere = await api.get('/v1/bdbs', {
     headers: { Authorization: `Basic ${btoa(`${user.email}:${user.password}`)}` },
@@ -176,7 +176,7 @@ test('where everybody needs a second factor, who has none sets one up to sign in
     await examine(other, 'login-recovery-codes');
     await other.getByRole('button', { name: 'I have kept them' }).click();
     const frame = new Frame(other);
-    await expect(frame.heading(/are well/)).toBeVisible();
+    await expect(frame.heading(/are healthy/)).toBeVisible();
     await frame.userMenu.click();
     await expect(other.getByRole('menuitem', { name: 'Second factor off' })).toHaveCount(0);
     await other.getByRole('menuitem', { name: 'Second factor of another phone' }).click();
@@ -311,7 +311,7 @@ test('a user whose role reaches one database sees no other', { tag: '@slow' }, a
   const login = new LoginPage(other);
   await login.open();
   await login.signIn(user.email, user.password);
-  await expect(new Frame(other).heading(/are well/)).toBeVisible();
+  await expect(new Frame(other).heading(/are healthy/)).toBeVisible();
   await examine(other, 'limited-overview');
   // What each shows once it has been told what there is.
   for (const [path, shown] of [

@@ -30,7 +30,7 @@ test('from the login to a live database and back to none', async ({ page, api })
     await expect(login.error).toHaveText(/^[A-Z].*(password|credentials).*\.$/i);
     await expect(login.password).toHaveValue('');
     await login.signIn(user, password);
-    await expect(frame.heading(/All 3 nodes and 12 shards are well/)).toBeVisible();
+    await expect(frame.heading(/All 3 nodes and 12 shards are healthy/)).toBeVisible();
   });
 
   await test.step('the form creates a database, which becomes active while one looks', async () => {

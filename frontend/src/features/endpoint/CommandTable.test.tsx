@@ -6,15 +6,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EndpointCommands } from '@/api/types';
 import { CommandTable } from './CommandTable';
 
-const answered = vi.fn();
+const fetchMock = vi.fn();
 
-beforeEach(() => vi.stubGlobal('fetch', answered));
+beforeEach(() => vi.stubGlobal('fetch', fetchMock));
 afterEach(() => {
-  answered.mockReset();
+  fetchMock.mockReset();
   vi.unstubAllGlobals();
 });
 
-const LOOK: EndpointCommands = {
+const SNAPSHOT: EndpointCommands = {
   bdb_uid: 7,
   interval: 58,
   commands: [
@@ -32,12 +32,12 @@ const LOOK: EndpointCommands = {
   detail: '',
 };
 
-function open(look: Partial<EndpointCommands>) {
-  answered.mockImplementation(async () => Response.json({ ...LOOK, ...look }));
-  draw();
+function open(part: Partial<EndpointCommands>) {
+  fetchMock.mockImplementation(async () => Response.json({ ...SNAPSHOT, ...part }));
+  show();
 }
 
-function draw() {
+function show() {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
     <MantineProvider>
@@ -57,41 +57,41 @@ const cells = () =>
     );
 
 describe('CommandTable', () => {
-  it('lists commands, with a dash and its reason where nothing was measured', async () => {
+  it('lists commands, and shows a dash with the reason for missing values', async () => {
     open({});
     await screen.findByText('SET');
-    expect(answered.mock.lastCall?.[0]).toBe('/v1/bdbs/7/endpoint/commands');
+    expect(fetchMock.mock.lastCall?.[0]).toBe('/v1/bdbs/7/endpoint/commands');
     expect(cells()).toEqual([
       ['SET', '1.2 k /s', '0.5 /s', '200 µs', '150 µs', '2.5 ms'],
       ['QUIT', '0.1 /s', '0 /s', '–', '–', '–'],
     ]);
-    expect(screen.getAllByText('–')[0]?.title).toMatch(/no shard took any time/);
+    expect(screen.getAllByText('–')[0]?.title).toMatch(/no shard latency was measured/);
     expect(screen.getByText(/of the last 58 s/)).toBeTruthy();
   });
 
-  it('is sorted as one likes', async () => {
+  it('can be sorted by column', async () => {
     open({});
     await screen.findByText('SET');
     fireEvent.click(screen.getByRole('button', { name: 'Command' }));
     expect(cells().map(([name]) => name)).toEqual(['QUIT', 'SET']);
   });
 
-  it('explains commands where there are none', async () => {
+  it('shows an empty state if there are no commands', async () => {
     open({ commands: [] });
-    await screen.findByText('No client has asked for anything in the last minute');
+    await screen.findByText('No commands in the last minute');
   });
 
-  it('says who did not tell', async () => {
+  it('shows which proxies did not report', async () => {
     open({ detail: '1 of 2 proxies tell what clients ask for.' });
     await screen.findByText('1 of 2 proxies tell what clients ask for.');
     expect(cells().length).toBe(2);
   });
 
-  it('tells why there is nothing', async () => {
-    answered.mockImplementation(async () =>
+  it('shows the error if the request fails', async () => {
+    fetchMock.mockImplementation(async () =>
       Response.json({ error_code: 'db_not_found', description: 'No database 7.' }, { status: 404 }),
     );
-    draw();
+    show();
     expect((await screen.findByRole('alert')).textContent).toContain('No database 7.');
   });
 });

@@ -1,4 +1,4 @@
-/** The commands that clients used most in the last minute. */
+/** Table of the most used commands of the last minute. */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { endpointCommandsQuery } from '@/api/commands';
@@ -10,7 +10,7 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import classes from './endpoint.module.css';
 
-const NOT_MEASURED = 'The endpoint answered these by itself: no shard took any time';
+const NOT_MEASURED = 'Answered by the endpoint itself: no shard latency was measured';
 
 export function CommandTable({ bdb }: { bdb: number }) {
   const { data, error } = useQuery(endpointCommandsQuery(bdb));
@@ -18,14 +18,14 @@ export function CommandTable({ bdb }: { bdb: number }) {
     <Card title="Commands" flush>
       {error && (
         <Alert color="red" role="alert">
-          {messageOf(error)} {data ? 'What is shown is older.' : ''}
+          {messageOf(error)} {data ? 'The table shows older data.' : ''}
         </Alert>
       )}
       {data?.commands.length ? (
         <p className={classes.commandsNote}>
           {data.detail && <strong>{data.detail} </strong>}
-          The most used ones of the last {format('plain', data.interval)} s, through all proxies.
-          Who waits on purpose, as BLPOP does, takes as long as it was told to.
+          Most used commands of the last {format('plain', data.interval)} s, over all proxies. The
+          latency of blocking commands such as BLPOP includes the time for which they wait.
         </p>
       ) : null}
       {(data || !error) && (
@@ -34,24 +34,24 @@ export function CommandTable({ bdb }: { bdb: number }) {
           columns={COLUMNS}
           rows={data?.commands}
           rowKey={({ name }) => name}
-          empty={<Nothing look={data} />}
+          empty={<NoCommands snapshot={data} />}
         />
       )}
     </Card>
   );
 }
 
-function Nothing({ look }: { look: EndpointCommands | undefined }) {
-  if (look?.detail) {
+function NoCommands({ snapshot }: { snapshot: EndpointCommands | undefined }) {
+  if (snapshot?.detail) {
     return (
-      <EmptyState title="Not known here">
-        <span>{look.detail}</span>
+      <EmptyState title="Not available">
+        <span>{snapshot.detail}</span>
       </EmptyState>
     );
   }
   return (
-    <EmptyState title="No client has asked for anything in the last minute">
-      <span>As soon as clients send commands, the 30 that they use most are listed here.</span>
+    <EmptyState title="No commands in the last minute">
+      <span>The 30 most used commands appear here when clients send requests.</span>
     </EmptyState>
   );
 }

@@ -1,4 +1,4 @@
-/** One client at a time: the lines that connect it. */
+/** Connection snippet for the selected client. */
 import { NativeSelect } from '@mantine/core';
 import { useState } from 'react';
 import { CopyBlock } from '@/ui/Copy';
@@ -24,14 +24,14 @@ export function ConnectLines({ to }: { to: Connection }) {
         }))}
       />
       {to.tls && (
-        <CopyBlock text={caLine(location.origin)} label="Copy the line that saves the CA" />
+        <CopyBlock text={caLine(location.origin)} label="Copy the command that downloads the CA" />
       )}
-      <CopyBlock text={client.lines(to)} label={`Copy lines for ${client.label}`} />
+      <CopyBlock text={client.lines(to)} label={`Copy snippet for ${client.label}`} />
       <span className="dim small">
         {to.cluster
-          ? 'Any address of the endpoint will do to begin with: the client learns the others from it.'
-          : 'Every address of the endpoint serves the whole database.'}
-        {to.tls && " The endpoint's certificate is checked with the console's CA, ca.pem."}
+          ? 'Start with any address of the endpoint. The client discovers the others.'
+          : 'Every address of the endpoint serves the complete database.'}
+        {to.tls && " Clients verify the endpoint's certificate with the console's CA (ca.pem)."}
       </span>
     </div>
   );

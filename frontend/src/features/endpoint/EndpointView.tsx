@@ -1,4 +1,4 @@
-/** Where clients connect, through which proxies, and how. */
+/** Endpoint tab of a database: address, connection snippets, proxies, charts and commands. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { endpointQuery } from '@/api/endpoints';
@@ -18,24 +18,24 @@ import classes from './endpoint.module.css';
 import { ProxyTable } from './ProxyTable';
 import { authenticationText, modeText, oldAddresses, policyText, tlsText } from './words';
 
-/** Whoever changes something here waits for it. */
-const LOOK_AGAIN_MS = 2_000;
+/** Shorter than the interval of the query, because users who change something here wait for the result. */
+const REFETCH_INTERVAL_MS = 2_000;
 
 interface Props {
   bdb: Bdb;
-  /** What is measured at it. */
+  /** Renders the charts of the endpoint's metrics. */
   charts: (endpoint: Endpoint) => ReactNode;
 }
 
 export function EndpointView({ bdb, charts }: Props) {
   const { data: endpoint, error } = useQuery({
     ...endpointQuery(bdb.uid),
-    refetchInterval: LOOK_AGAIN_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
   });
   if (bdb.status === 'pending' || bdb.status === 'creation-failed') {
     return (
-      <EmptyState title="There is no endpoint yet">
-        <span>It opens when the database has been created.</span>
+      <EmptyState title="The endpoint is not available yet">
+        <span>It opens when the database is created.</span>
       </EmptyState>
     );
   }
@@ -43,10 +43,10 @@ export function EndpointView({ bdb, charts }: Props) {
     return <EmptyState title="The endpoint could not be read">{messageOf(error)}</EmptyState>;
   }
   if (!endpoint) return <PageSkeleton />;
-  return <Opened bdb={bdb} endpoint={endpoint} charts={charts} />;
+  return <OpenEndpoint bdb={bdb} endpoint={endpoint} charts={charts} />;
 }
 
-function Opened({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
+function OpenEndpoint({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
   useTopic('endpoints');
   const old = oldAddresses(bdb, useZone()).join('; ');
   const to = connectionOf(endpoint);
@@ -69,7 +69,7 @@ function Opened({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props) {
           />
         </Card>
         <Card title="Connect">
-          {to ? <ConnectLines to={to} /> : 'There is no address to connect to yet.'}
+          {to ? <ConnectLines to={to} /> : 'The endpoint has no address yet.'}
         </Card>
       </div>
       <Card title="Proxies" flush>

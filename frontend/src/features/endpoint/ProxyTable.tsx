@@ -1,4 +1,4 @@
-/** The proxies of one endpoint: state and live load, node by node. */
+/** Table of the proxies of one endpoint, with their state and live load. */
 import { ActionIcon } from '@mantine/core';
 import { IconPencil } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
@@ -31,8 +31,8 @@ export function ProxyTable({ endpoint }: { endpoint: Endpoint }) {
         empty={
           <EmptyState title="No node serves this endpoint">
             <span>
-              The proxy policy of the database names the nodes that do. With “one on every node with
-              primaries”, a node begins to serve when it gets a primary.
+              The proxy policy of the database selects the nodes. With “One on every node with
+              primaries”, a node starts to serve the endpoint when it gets a primary.
             </span>
           </EmptyState>
         }
@@ -100,7 +100,7 @@ function columns(
       header: 'P99',
       align: 'right',
       width: 90,
-      cell: live('p99_latency', 'latency', 'No requests in the last seconds'),
+      cell: live('p99_latency', 'latency', 'No requests in the last few seconds'),
     },
     {
       id: 'threads',
@@ -109,7 +109,7 @@ function columns(
       sort: ({ threads }) => threads ?? 0,
       cell: (proxy) => (
         <span className={classes.threads}>
-          <span className="num">{proxy.threads ?? <Dash why="It has not told yet" />}</span>
+          <span className="num">{proxy.threads ?? <Dash why="Not reported yet" />}</span>
           <ActionIcon
             variant="subtle"
             color="gray"

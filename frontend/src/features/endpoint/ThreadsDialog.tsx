@@ -1,4 +1,4 @@
-/** How many threads the proxy of a node has. It serves all databases of that node. */
+/** Dialog for the number of threads of a node's proxy. */
 import { Loader, Modal, NumberInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ interface Props {
   onClose: () => void;
 }
 
-const MOST = 256;
+const MAX_THREADS = 256;
 
 const titleOf = (node: number): string => `Proxy threads of node ${node}`;
 
@@ -36,14 +36,14 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
   const client = useQueryClient();
   const { data: node } = useNode(proxy.uid);
   const [threads, setThreads] = useState<number | string>(proxy.threads);
-  const [most, setMost] = useState<number | string>(proxy.max_threads);
-  const wanted = { threads: Number(threads), max_threads: Number(most) };
-  const within = (value: number) => Number.isInteger(value) && value >= 1 && value <= MOST;
-  const tooMany = wanted.threads > wanted.max_threads;
-  const valid = within(wanted.threads) && within(wanted.max_threads) && !tooMany;
+  const [maximum, setMaximum] = useState<number | string>(proxy.max_threads);
+  const desired = { threads: Number(threads), max_threads: Number(maximum) };
+  const inRange = (value: number) => Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
+  const tooMany = desired.threads > desired.max_threads;
+  const valid = inRange(desired.threads) && inRange(desired.max_threads) && !tooMany;
 
   const save = async () => {
-    await updateProxy(proxy.uid, wanted);
+    await updateProxy(proxy.uid, desired);
     await Promise.all(
       [['proxies'], ['endpoint']].map((queryKey) => client.invalidateQueries({ queryKey })),
     );
@@ -58,26 +58,26 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
       onClose={onClose}
     >
       <span>
-        The proxy serves all databases of the node. It changes the number while it runs: connections
-        stay.
+        The proxy serves all databases of the node. The change takes effect while the proxy runs, and
+        connections stay open.
       </span>
       <NumberInput
         data-autofocus
         label="Threads"
         description={node?.cores ? `The machine has ${plural(node.cores, 'core')}.` : undefined}
         min={1}
-        max={MOST}
+        max={MAX_THREADS}
         value={threads}
         onChange={setThreads}
-        error={tooMany && 'More than the maximum below'}
+        error={tooMany && 'Must not exceed the maximum below'}
       />
       <NumberInput
         label="Maximum"
-        description="As many as may ever be asked for."
+        description="Upper limit for the number of threads of this proxy."
         min={1}
-        max={MOST}
-        value={most}
-        onChange={setMost}
+        max={MAX_THREADS}
+        value={maximum}
+        onChange={setMaximum}
       />
     </Ask>
   );

@@ -24,12 +24,12 @@ const endpoint = (part: Partial<Endpoint> = {}): Endpoint => ({
 
 function lines(part: Partial<Endpoint> = {}): Record<string, string> {
   const to = connectionOf(endpoint(part));
-  if (!to) throw new Error('nowhere to connect to');
-  return Object.fromEntries(CLIENTS.map(({ id, lines: made }) => [id, made(to)]));
+  if (!to) throw new Error('no address to connect to');
+  return Object.fromEntries(CLIENTS.map(({ id, lines: render }) => [id, render(to)]));
 }
 
-describe('connection lines', () => {
-  it('are plain where the endpoint hides the cluster', () => {
+describe('connection snippets', () => {
+  it('use a single-node client if the endpoint hides the cluster', () => {
     expect(lines()).toEqual({
       'valkey-cli': 'valkey-cli -h 10.0.0.1 -p 12000',
       'valkey-py': 'import valkey\ndb = valkey.Valkey(host="10.0.0.1", port=12000)',
@@ -50,22 +50,22 @@ describe('connection lines', () => {
     });
   });
 
-  it('are those of cluster clients, with every proxy to begin with, where it does not', () => {
-    const made = lines({ mode: 'oss_cluster' });
-    expect(made['valkey-cli']).toBe('valkey-cli -c -h 10.0.0.1 -p 12000');
-    expect(made['redis-py']).toContain('redis.RedisCluster(host="10.0.0.1"');
-    expect(made.ioredis).toContain(
+  it('use a cluster client with all proxies as seeds if the endpoint has the cluster API', () => {
+    const snippets = lines({ mode: 'oss_cluster' });
+    expect(snippets['valkey-cli']).toBe('valkey-cli -c -h 10.0.0.1 -p 12000');
+    expect(snippets['redis-py']).toContain('redis.RedisCluster(host="10.0.0.1"');
+    expect(snippets.ioredis).toContain(
       "new Redis.Cluster([{ host: '10.0.0.1', port: 12000 }, { host: '10.0.0.2', port: 12000 }])",
     );
-    expect(made['node-redis']).toContain(
+    expect(snippets['node-redis']).toContain(
       "createCluster({ rootNodes: [{ url: 'redis://10.0.0.1:12000' }, { url: 'redis://10.0.0.2:12000' }] })",
     );
-    expect(made.go).toContain(
+    expect(snippets.go).toContain(
       'redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:12000", "10.0.0.2:12000"}})',
     );
   });
 
-  it('have placeholders for what is secret, in every client and mode', () => {
+  it('have placeholders for secrets in every client and mode', () => {
     for (const mode of ['hidden', 'oss_cluster'] as const) {
       for (const [client, text] of Object.entries(
         lines({ mode, tls: true, authentication: true }),
@@ -76,9 +76,9 @@ describe('connection lines', () => {
     }
   });
 
-  it('begin with a proxy that serves', () => {
-    const made = lines({ proxies: [proxy(1, 'down'), proxy(2)] });
-    expect(made['valkey-cli']).toBe('valkey-cli -h 10.0.0.2 -p 12000');
+  it('put the address of an active proxy first', () => {
+    const snippets = lines({ proxies: [proxy(1, 'down'), proxy(2)] });
+    expect(snippets['valkey-cli']).toBe('valkey-cli -h 10.0.0.2 -p 12000');
     expect(connectionOf(endpoint({ proxies: [] }))).toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-/** How to connect with the usual clients. Secrets are placeholders, always. Pure. */
+/** Connection snippets for common clients. Secrets are always placeholders. Pure functions. */
 import type { Endpoint } from '@/api/types';
 
 export interface Address {
@@ -23,11 +23,11 @@ export interface Client {
 const PASSWORD = '<password>';
 const CA = 'ca.pem';
 
-/** Those that serve come first; null as long as there is none. */
+/** Return how to connect, with the addresses of active proxies first; null if there are no proxies. */
 export function connectionOf(endpoint: Endpoint): Connection | null {
-  const serves = (status: string) => (status === 'active' ? 0 : 1);
+  const rank = (status: string) => (status === 'active' ? 0 : 1);
   const [first, ...rest] = [...endpoint.proxies]
-    .sort((a, b) => serves(a.status) - serves(b.status))
+    .sort((a, b) => rank(a.status) - rank(b.status))
     .map(({ address }) => ({ host: address, port: endpoint.port }));
   if (!first) return null;
   const { tls, authentication } = endpoint;
@@ -42,11 +42,11 @@ export function connectionOf(endpoint: Endpoint): Connection | null {
 export const hostPort = ({ host, port }: Address): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-const list = (parts: (string | false)[], separator = ', '): string =>
+const joined = (parts: (string | false)[], separator = ', '): string =>
   parts.filter(Boolean).join(separator);
 
 function cli({ addresses: [{ host, port }], cluster, tls, authentication }: Connection): string {
-  return list(
+  return joined(
     [
       'valkey-cli',
       cluster && '-c',
@@ -61,7 +61,7 @@ function cli({ addresses: [{ host, port }], cluster, tls, authentication }: Conn
 const python =
   (module: string, one: string, many: string) =>
   ({ addresses: [{ host, port }], cluster, tls, authentication }: Connection): string => {
-    const options = list([
+    const options = joined([
       `host="${host}", port=${port}`,
       authentication && `password="${PASSWORD}"`,
       tls && `ssl=True, ssl_ca_certs="${CA}"`,
@@ -71,10 +71,10 @@ const python =
 
 function glidePython({ addresses, cluster, tls, authentication }: Connection): string {
   const kind = cluster ? 'GlideCluster' : 'Glide';
-  const places = addresses.map(({ host, port }) => `NodeAddress("${host}", ${port})`);
+  const nodes = addresses.map(({ host, port }) => `NodeAddress("${host}", ${port})`);
   const advanced = `Advanced${kind}ClientConfiguration(tls_config=TlsAdvancedConfiguration(root_pem_cacerts=open("${CA}", "rb").read()))`;
-  const options = list([
-    `[${(cluster ? places : places.slice(0, 1)).join(', ')}]`,
+  const options = joined([
+    `[${(cluster ? nodes : nodes.slice(0, 1)).join(', ')}]`,
     authentication && `credentials=ServerCredentials("${PASSWORD}")`,
     tls && `use_tls=True, advanced_config=${advanced}`,
   ]);
@@ -88,28 +88,28 @@ const ioredis =
   (module: string, name: string) =>
   ({ addresses, cluster, tls, authentication }: Connection): string => {
     const secrets = [authentication && `password: '${PASSWORD}'`, tls && `tls: ${READ_CA}`];
-    const places = addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`);
+    const nodes = addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`);
     const [{ host, port }] = addresses;
-    const options = list(secrets);
-    const made = cluster
-      ? `new ${name}.Cluster(${list([`[${places.join(', ')}]`, options && `{ redisOptions: { ${options} } }`])})`
-      : `new ${name}({ ${list([`host: '${host}', port: ${port}`, ...secrets])} })`;
-    return list(
-      [`import ${name} from '${module}';`, tls && IMPORT_READ, `const db = ${made};`],
+    const options = joined(secrets);
+    const call = cluster
+      ? `new ${name}.Cluster(${joined([`[${nodes.join(', ')}]`, options && `{ redisOptions: { ${options} } }`])})`
+      : `new ${name}({ ${joined([`host: '${host}', port: ${port}`, ...secrets])} })`;
+    return joined(
+      [`import ${name} from '${module}';`, tls && IMPORT_READ, `const db = ${call};`],
       '\n',
     );
   };
 
 function glideNode({ addresses, cluster, tls, authentication }: Connection): string {
   const kind = cluster ? 'GlideClusterClient' : 'GlideClient';
-  const places = addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`);
+  const nodes = addresses.map(({ host, port }) => `{ host: '${host}', port: ${port} }`);
   const ca = `advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync('${CA}') } }`;
-  const options = list([
-    `addresses: [${(cluster ? places : places.slice(0, 1)).join(', ')}]`,
+  const options = joined([
+    `addresses: [${(cluster ? nodes : nodes.slice(0, 1)).join(', ')}]`,
     authentication && `credentials: { password: '${PASSWORD}' }`,
     tls && `useTLS: true, ${ca}`,
   ]);
-  return list(
+  return joined(
     [
       `import { ${kind} } from '@valkey/valkey-glide';`,
       tls && IMPORT_READ,
@@ -121,19 +121,19 @@ function glideNode({ addresses, cluster, tls, authentication }: Connection): str
 
 function nodeRedis({ addresses, cluster, tls, authentication }: Connection): string {
   const url = (address: Address) => `'${tls ? 'rediss' : 'redis'}://${hostPort(address)}'`;
-  const options = list([
+  const options = joined([
     authentication && `password: '${PASSWORD}'`,
     tls && `socket: { tls: true, ca: readFileSync('${CA}') }`,
   ]);
   const roots = addresses.map((address) => `{ url: ${url(address)} }`).join(', ');
-  const made = cluster
-    ? `createCluster({ ${list([`rootNodes: [${roots}]`, options && `defaults: { ${options} }`])} })`
-    : `createClient({ ${list([`url: ${url(addresses[0])}`, options])} })`;
-  return list(
+  const call = cluster
+    ? `createCluster({ ${joined([`rootNodes: [${roots}]`, options && `defaults: { ${options} }`])} })`
+    : `createClient({ ${joined([`url: ${url(addresses[0])}`, options])} })`;
+  return joined(
     [
       `import { ${cluster ? 'createCluster' : 'createClient'} } from 'redis';`,
       tls && IMPORT_READ,
-      `const db = await ${made}.connect();`,
+      `const db = await ${call}.connect();`,
     ],
     '\n',
   );
@@ -145,29 +145,29 @@ ca.AppendCertsFromPEM(pem)`;
 
 function goRedis({ addresses, cluster, tls, authentication }: Connection): string {
   const quoted = addresses.map((address) => `"${hostPort(address)}"`);
-  const options = list([
+  const options = joined([
     cluster ? `Addrs: []string{${quoted.join(', ')}}` : `Addr: ${quoted[0]}`,
     authentication && `Password: "${PASSWORD}"`,
     tls && 'TLSConfig: &tls.Config{RootCAs: ca}',
   ]);
-  const made = cluster ? 'NewClusterClient(&redis.ClusterOptions' : 'NewClient(&redis.Options';
+  const call = cluster ? 'NewClusterClient(&redis.ClusterOptions' : 'NewClient(&redis.Options';
   const lines = ['import "github.com/redis/go-redis/v9"', tls && GO_CA];
-  return list([...lines, `db := redis.${made}{${options}})`], '\n');
+  return joined([...lines, `db := redis.${call}{${options}})`], '\n');
 }
 
 function goValkey({ addresses, cluster, tls, authentication }: Connection): string {
   const quoted = addresses.map((address) => `"${hostPort(address)}"`);
-  const options = list([
+  const options = joined([
     `InitAddress: []string{${(cluster ? quoted : quoted.slice(0, 1)).join(', ')}}`,
     !cluster && 'ForceSingleClient: true',
     authentication && `Password: "${PASSWORD}"`,
     tls && 'TLSConfig: &tls.Config{RootCAs: ca}',
   ]);
   const lines = ['import "github.com/valkey-io/valkey-go"', tls && GO_CA];
-  return list([...lines, `db, err := valkey.NewClient(valkey.ClientOption{${options}})`], '\n');
+  return joined([...lines, `db, err := valkey.NewClient(valkey.ClientOption{${options}})`], '\n');
 }
 
-/** By language; those of Valkey first. */
+/** Clients grouped by language, Valkey clients first. */
 export const CLIENTS: readonly Client[] = [
   { id: 'valkey-cli', label: 'valkey-cli', language: 'Command line', lines: cli },
   {
@@ -193,5 +193,5 @@ export const CLIENTS: readonly Client[] = [
 
 export const LANGUAGES: readonly string[] = [...new Set(CLIENTS.map(({ language }) => language))];
 
-/** Saves the certificate that endpoints are checked with; the console's own may be one that nobody knows yet. */
+/** Return the command that downloads the CA for endpoints. It uses `-k` because clients may not trust the console's CA yet. */
 export const caLine = (console: string): string => `curl -k -o ca.pem ${console}/v1/ca/bundle`;

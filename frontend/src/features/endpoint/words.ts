@@ -1,4 +1,4 @@
-/** The settings of an endpoint in words. */
+/** Settings of an endpoint as text. */
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb, Endpoint, EndpointProxy } from '@/api/types';
 import { clock, type Zone } from '@/lib/time';
@@ -14,8 +14,8 @@ export const PROXY_STATES: Readonly<Record<EndpointProxy['status'], { tone: Tone
 
 export function modeText({ mode }: Endpoint): string {
   return mode === 'oss_cluster'
-    ? 'OSS Cluster API: clients speak the cluster protocol and send each command to the node that has its slot'
-    : 'One address: the proxies know where each key lives, so that any client works';
+    ? 'OSS Cluster API: clients use the cluster protocol and send each command to the node that owns its slot'
+    : 'One address: the proxies route each command to its shard, so any client works';
 }
 
 export function policyText({ proxy_policy: policy }: Endpoint): string {
@@ -26,11 +26,11 @@ export const tlsText = ({ tls }: Endpoint): string =>
   tls ? 'On: connections are encrypted' : 'Off: connections are not encrypted';
 
 export const authenticationText = ({ authentication }: Endpoint): string =>
-  authentication ? 'Password required' : 'None: open to whoever reaches the port';
+  authentication ? 'Password required' : 'None: anyone who can reach the port can use the database';
 
-/** Addresses that clients must leave, while they answer. */
+/** Return earlier addresses that still work for a limited time, each with a note for the user. */
 export const oldAddresses = ({ endpoints }: Pick<Bdb, 'endpoints'>, zone: Zone): string[] =>
   (endpoints?.[0]?.old_addr ?? []).map(
     ({ addr, until }) =>
-      `${addr}:${endpoints[0]?.port} answers until ${clock(Date.parse(until), zone)}, unless its node leaves earlier; clients must change`,
+      `${addr}:${endpoints[0]?.port} (works until ${clock(Date.parse(until), zone)}, unless its node is shut down or removed earlier; update your clients)`,
   );

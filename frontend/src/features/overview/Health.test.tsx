@@ -20,7 +20,7 @@ beforeEach(() => {
     '/v1/cluster/health': { status: 'ok', alarms: [] },
   });
   vi.stubGlobal('fetch', async (path: string) => {
-    if (replies[path] === undefined) throw new TypeError('away');
+    if (replies[path] === undefined) throw new TypeError('unreachable');
     return new Response(JSON.stringify(replies[path]));
   });
 });
@@ -37,32 +37,32 @@ function show(props: { troubles?: Trouble[]; stale?: 'lost' | 'late' | 'waiting'
 }
 
 describe('Health', () => {
-  it('says well when everything is known and nothing is wrong', async () => {
+  it('reports a healthy cluster when all data is known and there are no problems', async () => {
     show();
-    expect(await screen.findByText(/1\sshard are well/)).toBeTruthy();
+    expect(await screen.findByText(/1\sshard are healthy/)).toBeTruthy();
   });
 
-  it('does not say well while alarms are not known', async () => {
+  it('does not report a healthy cluster while the alarms are unknown', async () => {
     delete replies['/v1/cluster/health'];
     show();
     expect(await screen.findByText(/could not be read/)).toBeTruthy();
     expect(screen.getByRole('button', { name: 'Try again' })).toBeTruthy();
-    expect(screen.queryByText(/well/)).toBeNull();
+    expect(screen.queryByText(/healthy/)).toBeNull();
   });
 
-  it('says of when it speaks once the stream is lost', async () => {
+  it('states that the status is from the time when the connection was lost', async () => {
     show({ stale: 'lost' });
-    expect(await screen.findByText(/When the connection was lost:/)).toBeTruthy();
+    expect(await screen.findByText(/Status when the connection was lost:/)).toBeTruthy();
   });
 
   it('is not green before the first sample', async () => {
     show({ stale: 'waiting' });
-    const line = await screen.findByRole('heading', { name: /are well/ });
+    const line = await screen.findByRole('heading', { name: /are healthy/ });
     expect(line.querySelector('svg')?.getAttribute('style')).toContain('--unknown');
   });
 
-  it('says of when it speaks while samples are late', async () => {
+  it('states that the status is from the newest sample while samples are late', async () => {
     show({ stale: 'late' });
-    expect(await screen.findByText(/When the newest sample was taken:/)).toBeTruthy();
+    expect(await screen.findByText(/Status as of the newest sample:/)).toBeTruthy();
   });
 });

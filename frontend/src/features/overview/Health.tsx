@@ -1,4 +1,4 @@
-/** How the cluster is, in one sentence; what is wrong, in one line each. "Well" is said only of what is known now. */
+/** Cluster status in one sentence, or one line for each problem. "Healthy" requires complete and current data. */
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -12,17 +12,18 @@ import { StatusIcon } from '@/ui/Status';
 import { type Trouble, wellSentence } from './health';
 import classes from './overview.module.css';
 
-const BEFORE = {
-  lost: 'When the connection was lost: ',
-  late: 'When the newest sample was taken: ',
-  // A moment after the page was opened; not yet known to be so.
+/** Text before the status if the data is not current. */
+const PREFIXES = {
+  lost: 'Status when the connection was lost: ',
+  late: 'Status as of the newest sample: ',
+  // For a moment after the page is opened, no sample has arrived yet.
   waiting: '',
 } as const;
 
 interface Props {
   troubles: readonly Trouble[];
-  /** The stream is lost, brings samples late, or none yet: what is shown was so then. */
-  stale: keyof typeof BEFORE | null;
+  /** Why the data is not current: the stream is lost, its samples are late, or none has arrived yet. */
+  stale: keyof typeof PREFIXES | null;
 }
 
 export function Health({ troubles, stale }: Props) {
@@ -55,7 +56,7 @@ export function Health({ troubles, stale }: Props) {
     return (
       <h1 className={classes.health} role="alert">
         <StatusIcon tone="unknown" size={20} />
-        <span>How the cluster is could not be read: {messageOf(failed.error)}</span>
+        <span>The cluster status could not be read: {messageOf(failed.error)}</span>
         <Button
           variant="default"
           onClick={() => {
@@ -68,13 +69,13 @@ export function Health({ troubles, stale }: Props) {
     );
   }
   if (!nodes.data || !shards.data || !bdbs.data || !health.data) {
-    return <h1 className={classes.health}>Looking …</h1>;
+    return <h1 className={classes.health}>Checking the cluster…</h1>;
   }
-  const known = nodes.data.length > 0 && !stale;
+  const isCurrent = nodes.data.length > 0 && !stale;
   return (
     <h1 className={classes.health}>
-      <StatusIcon tone={known ? 'ok' : 'unknown'} size={20} />
-      {stale && BEFORE[stale]}
+      <StatusIcon tone={isCurrent ? 'ok' : 'unknown'} size={20} />
+      {stale && PREFIXES[stale]}
       {wellSentence(nodes.data, shards.data)}
     </h1>
   );

@@ -1,4 +1,4 @@
-/** The cluster in five numbers. */
+/** Key figures of the cluster: throughput, latency, memory and connections; with flash databases, also the RAM hit ratio. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { bdbsQuery, useProvisioned } from '@/api/bdbs';
@@ -11,7 +11,7 @@ import { Sparkline } from '@/ui/chart/Sparkline';
 import classes from './overview.module.css';
 
 interface Props {
-  /** Why there is no latency, when that is known. */
+  /** Reason for missing latency values, if known. */
   unmeasured: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export function Totals({ unmeasured }: Props) {
   const { data: bdbs } = useQuery(bdbsQuery);
   const provisioned = useProvisioned();
   const onFlash = bdbs?.some((bdb) => bdb.bigstore);
-  const quiet = unmeasured ?? 'No requests in the last seconds';
+  const quiet = unmeasured ?? 'No requests in the last few seconds';
   return (
     <div className={onFlash ? `${classes.totals} ${classes.six}` : classes.totals}>
       <Total title="Throughput" metric="total_req" unit="ops" color={COLOR.read} />
@@ -44,7 +44,7 @@ export function Totals({ unmeasured }: Props) {
         color={COLOR.memory}
         note={
           provisioned !== undefined && (
-            <span className={classes.beside} title="What all databases together may use">
+            <span className={classes.beside} title="Memory limit of all databases together">
               of {format('bytes', provisioned)}
             </span>
           )
@@ -56,7 +56,7 @@ export function Totals({ unmeasured }: Props) {
   );
 }
 
-/** Of all databases on flash together. */
+/** RAM hit ratio over all flash databases. */
 function RamHit() {
   useTopic('flash');
   return (
@@ -67,7 +67,7 @@ function RamHit() {
       metric="ram_hit_ratio"
       unit="ratio"
       color={COLOR.ram}
-      nothing="No key of a database on flash was touched in the last seconds"
+      nothing="No key of a flash database was accessed in the last few seconds"
     />
   );
 }
@@ -80,7 +80,7 @@ interface TotalProps {
   unit: Unit;
   color: string;
   note?: ReactNode;
-  /** What a dash means. */
+  /** Tooltip of the dash that is shown if there is no value. */
   nothing?: string;
 }
 

@@ -20,11 +20,11 @@ const texts = (...args: Parameters<typeof troubles>) =>
   troubles(...args).map(({ text }) => text.replaceAll('\u00a0', ' '));
 
 describe('troubles', () => {
-  it('is empty when all is well', () => {
+  it('is empty when nothing is wrong', () => {
     expect(texts([node(1)], [shard()], [bdb()])).toEqual([]);
   });
 
-  it('says that a node is out of service on purpose, without a banner', () => {
+  it('reports nodes in maintenance or removal without a banner', () => {
     const [found] = troubles([{ ...node(2), in_maintenance: true }], [], []);
     expect(found).toMatchObject({ text: 'Node 2 is in maintenance', banner: false });
     expect(texts([{ ...node(2), status: 'decommissioning' } as Node])).toEqual([
@@ -32,18 +32,18 @@ describe('troubles', () => {
     ]);
   });
 
-  it('says that a database serves nobody on purpose', () => {
+  it('reports databases whose traffic is stopped', () => {
     const stopped = { ...bdb(), traffic_manually_disabled: true };
-    expect(texts([node(1)], [shard()], [stopped])).toEqual(['The traffic of demo is stopped']);
+    expect(texts([node(1)], [shard()], [stopped])).toEqual(['Traffic to demo is stopped']);
   });
 
-  it('names lost agents with the time they were seen last, and does not call their nodes down', () => {
+  it('reports lost agents with the time of their last report, and not their nodes as down', () => {
     const [lost] = troubles([node(1), node(2, 'lost')], [], []);
-    expect(lost).toMatchObject({ text: 'The agent of node 2 has not answered', tone: 'attention' });
+    expect(lost).toMatchObject({ text: 'The agent of node 2 has not responded', tone: 'attention' });
     expect(lost?.since).toBe(Date.parse('2026-01-01T00:00:00Z'));
   });
 
-  it('tells a node that is down with what followed, and nothing twice', () => {
+  it('reports a node that is down with the consequences, and its shards only once', () => {
     const gone = { ...node(2, 'lost'), status: 'down' } as Node;
     const dead = shard({ node_uid: '2', status: 'inactive', detailed_status: 'down' });
     const outage = {
@@ -66,7 +66,7 @@ describe('troubles', () => {
     ]);
   });
 
-  it('goes on telling while a node that is back is filled again', () => {
+  it('reports a node that is back until its replicas are resynced', () => {
     const outage = {
       uid: 10,
       node: 2,
@@ -78,7 +78,7 @@ describe('troubles', () => {
     expect(texts([node(2)], [], [], [outage])).toEqual(['Node 2 is back after 41 s']);
   });
 
-  it('tells of a primary that was lost alone, with its incident, and not of that shard again', () => {
+  it('reports a single lost primary with its incident, and its shard only once', () => {
     const dead = shard({ uid: '5', node_uid: '2', status: 'inactive', detailed_status: 'down' });
     const lost = {
       uid: 10,
@@ -105,7 +105,7 @@ describe('troubles', () => {
     ]);
   });
 
-  it('counts shards that are down and replicas that are behind', () => {
+  it('counts shards that are down and replicas that are not in sync', () => {
     const down = shard({ status: 'inactive', detailed_status: 'down' });
     const behind = shard({ role: 'slave', sync: { status: 'in_progress', progress: 1 } });
     expect(texts([], [down, down, behind], [bdb()])).toEqual([
@@ -114,12 +114,12 @@ describe('troubles', () => {
     ]);
   });
 
-  it('expects nothing of the shards of a database that is being made', () => {
+  it('ignores the shards of a database that is being created', () => {
     const unborn = shard({ status: 'inactive', detailed_status: 'unknown' });
     expect(texts([], [unborn], [bdb('pending')])).toEqual([]);
   });
 
-  it('tells of alarms, the serious ones first, and not of a missing replica twice', () => {
+  it('reports alarms, severe ones first, and a missing replica only once', () => {
     const alarm = (part: Partial<RaisedAlarm>): RaisedAlarm => ({
       type: 'alarm_clock',
       text: 'x',
@@ -152,10 +152,10 @@ describe('troubles', () => {
 describe('wellSentence', () => {
   it.each([
     [0, 0, 'No node has joined yet'],
-    [1, 0, 'The node is well'],
-    [3, 12, 'All 3 nodes and 12 shards are well'],
+    [1, 0, 'The node is healthy'],
+    [3, 12, 'All 3 nodes and 12 shards are healthy'],
   ])('%d nodes, %d shards', (nodes, shards, text) => {
-    const said = wellSentence(Array(nodes).fill(node(1)), Array(shards).fill(shard()));
-    expect(said.replaceAll('\u00a0', ' ')).toBe(text);
+    const sentence = wellSentence(Array(nodes).fill(node(1)), Array(shards).fill(shard()));
+    expect(sentence.replaceAll('\u00a0', ' ')).toBe(text);
   });
 });

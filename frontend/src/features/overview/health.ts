@@ -1,4 +1,4 @@
-/** The state of the cluster in words. Pure. */
+/** Cluster status as text. Pure functions. */
 import type { RaisedAlarm } from '@/api/health';
 import { dutyOf } from '@/api/nodes';
 import { isShardDown } from '@/api/shards';
@@ -10,13 +10,13 @@ import type { Tone } from '@/ui/Status';
 export interface Trouble {
   tone: Extract<Tone, 'attention' | 'broken'>;
   text: string;
-  /** Epoch milliseconds, when known. */
+  /** Start time in epoch milliseconds, if known. */
   since?: number;
-  /** What followed, in parts of a sentence. */
+  /** Consequences, as parts of a sentence. */
   rest?: readonly string[];
-  /** Worth a banner on every page, */
+  /** Whether all pages show a banner for it. */
   banner: boolean;
-  /** except on its own. */
+  /** Path of the page that shows no banner because it is about this problem. */
   page?: string;
   link:
     | { to: '/timeline' }
@@ -26,15 +26,15 @@ export interface Trouble {
     | { to: '/databases/$uid/configuration'; params: { uid: string } };
 }
 
-/** A node or a single primary that is down, or is being filled again after it was. */
+/** An outage of a node or of a single primary. It lasts until the resyncs that follow are complete. */
 export interface OngoingOutage {
-  /** Of the incident. */
+  /** Uid of the incident. */
   uid: number;
   node: number;
   shard?: string | undefined;
-  /** Name of that shard's database. */
+  /** Name of the shard's database. */
   database?: string | undefined;
-  /** Epoch milliseconds. */
+  /** Start and end of the downtime in epoch milliseconds; `to` is null while it lasts. */
   from: number;
   to: number | null;
   consequences: readonly string[];
@@ -50,32 +50,32 @@ export function troubles(
   outages: readonly OngoingOutage[] = [],
   alarms: readonly RaisedAlarm[] = [],
 ): Trouble[] {
-  // A shard of a database that is being made or removed is expected not to run.
+  // Shards of a database that is being created or deleted are expected not to run.
   const settled = new Set(
     bdbs
       .filter((b) => !['pending', 'delete-pending', 'creation-failed'].includes(b.status))
       .map((b) => b.uid),
   );
-  const told = new Set([
+  const reportedNodes = new Set([
     ...nodes.filter(({ status }) => status === 'down').map(({ uid }) => uid),
     ...outages.filter(({ shard }) => shard === undefined).map(({ node }) => node),
   ]);
-  const alone = new Set(outages.map(({ shard }) => shard));
-  // The incident says what becomes of its shards.
+  const reportedShards = new Set(outages.map(({ shard }) => shard));
+  // The incident describes the shards of these nodes.
   const expected = shards.filter(
     ({ uid, bdb_uid, node_uid }) =>
-      settled.has(bdb_uid) && !told.has(Number(node_uid)) && !alone.has(uid),
+      settled.has(bdb_uid) && !reportedNodes.has(Number(node_uid)) && !reportedShards.has(uid),
   );
-  const ofShards = shardTroubles(expected, bdbs);
+  const shardFindings = shardTroubles(expected, bdbs);
   const found = [
     ...nodesDown(nodes, outages),
     ...primariesDown(outages),
     ...returning(outages),
     ...lostAgents(nodes),
-    ...ofShards.map(({ trouble }) => trouble),
-    ...raised(alarms, {
+    ...shardFindings.map(({ trouble }) => trouble),
+    ...alarmTroubles(alarms, {
       outages: outages.length > 0,
-      bdbs: new Set(ofShards.map(({ bdb }) => bdb)),
+      bdbs: new Set(shardFindings.map(({ bdb }) => bdb)),
     }),
     ...failedBdbs(bdbs),
     ...withoutTraffic(bdbs),
@@ -87,15 +87,15 @@ export function troubles(
   ];
 }
 
-/** That a replica is missing is said already by whoever tells of a node or of shards that are down. */
-function raised(
+/** Omits alarms about missing replicas if an outage or a shard that is down already explains them. */
+function alarmTroubles(
   alarms: readonly RaisedAlarm[],
-  told: { outages: boolean; bdbs: ReadonlySet<number> },
+  reported: { outages: boolean; bdbs: ReadonlySet<number> },
 ): Trouble[] {
   return alarms
     .filter(
       ({ type, bdb }) =>
-        type !== 'alarm_no_replica' || !(told.outages || (bdb !== undefined && told.bdbs.has(bdb))),
+        type !== 'alarm_no_replica' || !(reported.outages || (bdb !== undefined && reported.bdbs.has(bdb))),
     )
     .map(({ type, text, severity, since, bdb, node }) => {
       const broken = severity === 'ERROR' || severity === 'CRITICAL';
@@ -103,8 +103,8 @@ function raised(
         tone: broken ? 'broken' : 'attention',
         text,
         since,
-        // While a node is down, its outage tells of the slots that wait for a promotion.
-        banner: broken && !(told.outages && type === 'alarm_slots_uncovered'),
+        // While a node is down, its outage already reports slots that wait for a promotion.
+        banner: broken && !(reported.outages && type === 'alarm_slots_uncovered'),
         link:
           bdb !== undefined
             ? { to: '/databases/$uid/shards', params: { uid: String(bdb) } }
@@ -120,7 +120,7 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): T
     .filter(({ status }) => status === 'down')
     .map((node) => {
       const outage = outages.find(
-        (one) => one.node === node.uid && one.shard === undefined && one.to === null,
+        ({ node: uid, shard, to }) => uid === node.uid && shard === undefined && to === null,
       );
       const seen = outage?.from ?? Date.parse(node.last_seen ?? '');
       return {
@@ -172,7 +172,7 @@ function incidentLink({ uid }: OngoingOutage): Pick<Trouble, 'link' | 'page'> {
   };
 }
 
-/** Says nothing about the shards: they may well be running. */
+/** A lost agent does not mean that the shards of its node are down, so they are not mentioned. */
 function lostAgents(nodes: readonly Node[]): Trouble[] {
   return nodes
     .filter((node) => node.status !== 'down' && node.agent_status === 'lost')
@@ -180,7 +180,7 @@ function lostAgents(nodes: readonly Node[]): Trouble[] {
       const seen = Date.parse(node.last_seen ?? '');
       return {
         tone: 'attention',
-        text: `The agent of node ${node.uid} has not answered`,
+        text: `The agent of node ${node.uid} has not responded`,
         ...(Number.isNaN(seen) ? {} : { since: seen }),
         banner: true,
         link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
@@ -221,13 +221,13 @@ function failedBdbs(bdbs: readonly Bdb[]): Trouble[] {
     }));
 }
 
-/** Somebody meant it: said here alone, as what follows. */
+/** A user requested this state, so it has no banner. The same applies to `outOfService`. */
 function withoutTraffic(bdbs: readonly Bdb[]): Trouble[] {
   return bdbs
     .filter((bdb) => bdb.traffic_manually_disabled)
     .map((bdb) => ({
       tone: 'attention',
-      text: `The traffic of ${bdb.name} is stopped`,
+      text: `Traffic to ${bdb.name} is stopped`,
       banner: false,
       link: { to: '/databases/$uid/configuration', params: { uid: String(bdb.uid) } },
     }));
@@ -249,6 +249,6 @@ function outOfService(nodes: readonly Node[]): Trouble[] {
 export function wellSentence(nodes: readonly Node[], shards: readonly Shard[]): string {
   if (!nodes.length) return 'No node has joined yet';
   const all = nodes.length === 1 ? 'The node' : `All ${plural(nodes.length, 'node')}`;
-  if (!shards.length) return nodes.length === 1 ? `${all} is well` : `${all} are well`;
-  return `${all} and ${plural(shards.length, 'shard')} are well`;
+  if (!shards.length) return nodes.length === 1 ? `${all} is healthy` : `${all} are healthy`;
+  return `${all} and ${plural(shards.length, 'shard')} are healthy`;
 }
