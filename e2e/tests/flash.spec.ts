@@ -55,7 +55,7 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   await examine(page, 'metrics-flash');
 
   await database.open(uid, 'shards');
-  await page.getByLabel('Colour by').selectOption({ label: 'RAM hit ratio' });
+  await page.getByLabel('Color by').selectOption({ label: 'RAM hit ratio' });
   const [shard] = await shardsOf(api, uid);
   const cell = page.getByRole('button', { name: new RegExp(`^redis:${shard?.uid}\\b`) }).first();
   await expect(cell).toContainText(/\d\s%/);

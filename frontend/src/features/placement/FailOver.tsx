@@ -1,4 +1,4 @@
-/** Hands the role of a primary to its replica, after a question. */
+/** Button that fails a primary over to its replica, after a confirmation. */
 import { Button } from '@mantine/core';
 import { IconArrowsExchange } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -35,8 +35,8 @@ export function FailOver({ primary, replica }: Props) {
         >
           <span>
             redis:{replica.uid} on node {replica.node_uid} becomes the primary of these slots, and
-            redis:{primary.uid} its replica. The primary hands over once the replica has received
-            everything, so nothing is lost; writes to these slots wait for a moment.
+            redis:{primary.uid} becomes its replica. The roles are switched when the replica has
+            received all data, so no acknowledged write is lost. Writes to these slots pause briefly.
           </span>
         </Ask>
       )}

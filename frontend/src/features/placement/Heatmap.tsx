@@ -1,4 +1,4 @@
-/** Hundreds of shards on one screen: a block of small cells per node. */
+/** Heat map for hundreds of shards: one block of small cells per node. */
 import { memo, useLayoutEffect, useRef, useState } from 'react';
 import { cellSize } from './cellSize';
 import type { Cell, Pair, Placement } from './model';
@@ -15,7 +15,7 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
     cells: cellsOf(model, node.uid),
     ghosts: model.pairs.flatMap((pair) => pair.ghosts.filter((ghost) => ghost.node === node.uid)),
   }));
-  const most = Math.max(...blocks.map(({ cells, ghosts }) => cells.length + ghosts.length));
+  const maxCells = Math.max(...blocks.map(({ cells, ghosts }) => cells.length + ghosts.length));
   const first = blocks.find(({ cells }) => cells.length)?.cells[0];
 
   useLayoutEffect(() => {
@@ -26,13 +26,13 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
       const rows = Math.ceil(
         blocks.length / Math.max(1, Math.round(element.clientWidth / (block?.clientWidth || 1))),
       );
-      setSize(cellSize(block?.clientWidth ?? 300, most, HEIGHT_BUDGET / rows));
+      setSize(cellSize(block?.clientWidth ?? 300, maxCells, HEIGHT_BUDGET / rows));
     };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
-  }, [most, blocks.length]);
+  }, [maxCells, blocks.length]);
 
   return (
     <div
@@ -48,7 +48,7 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
               <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
             ))}
             {ghosts.map(({ uid }) => (
-              <span key={uid} className={classes.ghostTile} title={`redis:${uid} comes here`} />
+              <span key={uid} className={classes.ghostTile} title={`redis:${uid} is moving here`} />
             ))}
           </div>
         </div>
@@ -65,9 +65,9 @@ function cellsOf(model: Placement, node: number): { cell: Cell; pair: Pair }[] {
 
 function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolean }) {
   const { shard, role, warnings, severity, leavesTo } = cell;
-  const leaves = leavesTo === null ? [] : [leavesTo ? `Moves to node ${leavesTo}` : 'Is removed'];
-  const what = `redis:${shard.uid}, ${role} of slots ${pair.label}`;
-  const label = [what, ...leaves, ...warnings].join('\n');
+  const leaves = leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
+  const name = `redis:${shard.uid}, ${role} of slots ${pair.label}`;
+  const label = [name, ...leaves, ...warnings].join('\n');
   return (
     <button
       type="button"

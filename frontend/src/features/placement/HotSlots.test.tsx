@@ -4,7 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Bdb, HotSlots as Look } from '@/api/types';
+import type { Bdb, HotSlots as Snapshot } from '@/api/types';
 import { HotSlots } from './HotSlots';
 
 vi.mock('@tanstack/react-router', () => ({
@@ -13,15 +13,15 @@ vi.mock('@tanstack/react-router', () => ({
   ),
 }));
 
-const answered = vi.fn();
+const fetchMock = vi.fn();
 
-beforeEach(() => vi.stubGlobal('fetch', answered));
+beforeEach(() => vi.stubGlobal('fetch', fetchMock));
 afterEach(() => {
-  answered.mockReset();
+  fetchMock.mockReset();
   vi.unstubAllGlobals();
 });
 
-const LOOK: Look = {
+const SNAPSHOT: Snapshot = {
   bdb_uid: 7,
   by: 'cpu_usec',
   interval: 5,
@@ -48,12 +48,12 @@ const LOOK: Look = {
   detail: '',
 };
 
-function open(look: Partial<Look>) {
-  answered.mockImplementation(async () => Response.json({ ...LOOK, ...look }));
-  draw();
+function open(part: Partial<Snapshot>) {
+  fetchMock.mockImplementation(async () => Response.json({ ...SNAPSHOT, ...part }));
+  show();
 }
 
-function draw() {
+function show() {
   render(
     <MantineProvider>
       <QueryClientProvider
@@ -79,53 +79,53 @@ describe('HotSlots', () => {
       ['15495', 'redis:3', '57', '42\u00a0%', '2\u00a0KiB/s', '4\u00a0KiB/s'],
       ['12', 'redis:1', '90', '–', '–', '–'],
     ]);
-    expect(screen.getByText('42 %').title).toBe('2.5\u00a0s since its shard began');
+    expect(screen.getByText('42 %').title).toBe('2.5\u00a0s since the shard started');
     expect(screen.getByRole('link', { name: 'redis:3' }).getAttribute('href')).toBe('?shard=3');
     fireEvent.click(screen.getByRole('button', { name: 'Slot' }));
     expect(cells().map(([slot]) => slot)).toEqual(['12', '15495']);
   });
 
-  it('asks again for another metric, and when it is told to', async () => {
+  it('sends a new request when the metric changes and on refresh', async () => {
     open({});
     await screen.findByText('15495');
-    expect(answered.mock.lastCall?.[0]).toBe('/v1/bdbs/7/slots/hot?by=cpu_usec');
+    expect(fetchMock.mock.lastCall?.[0]).toBe('/v1/bdbs/7/slots/hot?by=cpu_usec');
     fireEvent.change(screen.getByLabelText('Rank by'), { target: { value: 'key_count' } });
     await waitFor(() =>
-      expect(answered.mock.lastCall?.[0]).toBe('/v1/bdbs/7/slots/hot?by=key_count'),
+      expect(fetchMock.mock.lastCall?.[0]).toBe('/v1/bdbs/7/slots/hot?by=key_count'),
     );
     const refresh = screen.getByRole<HTMLButtonElement>('button', { name: 'Refresh' });
     await waitFor(() => expect(refresh.disabled).toBe(false));
     fireEvent.click(refresh);
-    await waitFor(() => expect(answered).toHaveBeenCalledTimes(3));
+    await waitFor(() => expect(fetchMock).toHaveBeenCalledTimes(3));
   });
 
-  it('says of the first look that it has totals only', async () => {
+  it('states that the first query has totals only', async () => {
     open({ interval: undefined });
-    await screen.findByText(/what happens now comes with the next look/);
+    await screen.findByText(/Rates are available after the next query/);
   });
 
-  it('explains slots where there are none', async () => {
+  it('shows an empty state if there are no hot slots', async () => {
     open({ slots: [] });
-    await screen.findByText('No slot has taken anything yet');
+    await screen.findByText('No hot slots yet');
   });
 
-  it('tells of an engine that cannot, and what it can', async () => {
+  it('shows the reason and an alternative if the engine has no slot statistics', async () => {
     open({ slots: [], detail: 'Shard redis:1: Valkey 8.0.1 counts keys only.' });
     await screen.findByText('Shard redis:1: Valkey 8.0.1 counts keys only.');
-    await screen.findByText(/rank by keys/);
+    await screen.findByText(/Rank by keys/);
   });
 
-  it('names the shards that are missing from a list', async () => {
+  it('names the shards that are missing from the list', async () => {
     open({ detail: '2 of 3 primaries tell which slots take most.' });
     await screen.findByText('2 of 3 primaries tell which slots take most.');
     expect(cells().length).toBe(2);
   });
 
-  it('tells why there is nothing', async () => {
-    answered.mockImplementation(async () =>
+  it('shows the error if the request fails', async () => {
+    fetchMock.mockImplementation(async () =>
       Response.json({ error_code: 'db_not_found', description: 'No database 7.' }, { status: 404 }),
     );
-    draw();
+    show();
     expect((await screen.findByRole('alert')).textContent).toContain('No database 7.');
   });
 });

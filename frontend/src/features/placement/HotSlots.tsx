@@ -1,11 +1,11 @@
-/** The hash slots that take most: where one shard is busier than its neighbours, and why. */
+/** Table of the hash slots with the highest load, to explain why one shard is busier than others. */
 import { Alert, Button, NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { hotSlotsQuery, type SlotMetric } from '@/api/slots';
-import type { Bdb, HotSlot, HotSlots as Look } from '@/api/types';
+import type { Bdb, HotSlot, HotSlots as Snapshot } from '@/api/types';
 import { exact, format, plural, type Unit } from '@/lib/format';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
@@ -19,7 +19,7 @@ const METRICS: readonly { value: SlotMetric; label: string }[] = [
   { value: 'key_count', label: 'Keys' },
 ];
 
-/** Counted whether or not a rate is known. */
+/** A counter with a total, which is known even if its rate is not. */
 type Counter = keyof HotSlot['total'];
 
 export function HotSlots({ bdb }: { bdb: Bdb }) {
@@ -55,10 +55,10 @@ export function HotSlots({ bdb }: { bdb: Bdb }) {
     >
       {error && (
         <Alert color="red" role="alert">
-          {messageOf(error)} {data ? 'What is shown is older.' : ''}
+          {messageOf(error)} {data ? 'The table shows older data.' : ''}
         </Alert>
       )}
-      {data?.slots.length ? <Explanation look={data} /> : null}
+      {data?.slots.length ? <Explanation snapshot={data} /> : null}
       {(data || !error) && (
         <DataTable
           key={by}
@@ -66,43 +66,43 @@ export function HotSlots({ bdb }: { bdb: Bdb }) {
           columns={COLUMNS(bdb)}
           rows={data?.slots}
           rowKey={({ slot }) => slot}
-          empty={<Nothing look={data} />}
+          empty={<NoSlots snapshot={data} />}
         />
       )}
     </Card>
   );
 }
 
-/** Of when the numbers are, and who is missing. */
-function Explanation({ look }: { look: Look }) {
+/** Time range of the numbers, and the shards that are missing. */
+function Explanation({ snapshot }: { snapshot: Snapshot }) {
   return (
     <p className={classes.slotsNote}>
-      {look.detail && <strong>{look.detail} </strong>}
-      {look.interval === undefined
-        ? 'Ranked by what was counted since each shard began; what happens now comes with the next look.'
-        : `What happened in the last ${format('plain', look.interval)} s. Hold the pointer over a number for the total since its shard began.`}{' '}
-      Keys with the same part in {'{braces}'} share a slot: one slot that takes much is one key, or
-      one such part, that is used much. More shards do not help it.
+      {snapshot.detail && <strong>{snapshot.detail} </strong>}
+      {snapshot.interval === undefined
+        ? 'Ranked by totals since each shard started. Rates are available after the next query.'
+        : `Rates over the last ${format('plain', snapshot.interval)} s. Hover over a number to see the total since the shard started.`}{' '}
+      Keys with the same hash tag (the part in {'{braces}'}) share a slot, so a hot slot is caused by
+      one key or one hash tag that is used often. Adding shards does not reduce its load.
     </p>
   );
 }
 
-function Nothing({ look }: { look: Look | undefined }) {
-  if (look?.detail) {
+function NoSlots({ snapshot }: { snapshot: Snapshot | undefined }) {
+  if (snapshot?.detail) {
     return (
-      <EmptyState title="Not known here">
-        <span>{look.detail}</span>
-        {look.by !== 'key_count' && look.shards.length > 0 && (
-          <span>Keys are counted by Valkey 8, too: rank by keys.</span>
+      <EmptyState title="Not available">
+        <span>{snapshot.detail}</span>
+        {snapshot.by !== 'key_count' && snapshot.shards.length > 0 && (
+          <span>Valkey 8 counts only keys. Rank by keys instead.</span>
         )}
       </EmptyState>
     );
   }
   return (
-    <EmptyState title="No slot has taken anything yet">
+    <EmptyState title="No hot slots yet">
       <span>
-        Each key belongs to one of 16,384 hash slots. As soon as clients use some, those that take
-        most processor time or bytes, or hold most keys, are listed here.
+        Each key belongs to one of 16,384 hash slots. When clients use the database, the slots with
+        the most processor time, bytes or keys appear here.
       </span>
     </EmptyState>
   );
@@ -141,7 +141,7 @@ const COLUMNS = (bdb: Bdb): Column<HotSlot>[] => [
       </span>
     ),
   },
-  // What one core does in a second: of a shard's one main thread, that is its share.
+  // A shard has one main thread, so the ratio to one core is the load of that thread.
   rate('cpu', 'CPU of one core', 'ratio', (slot) => slot.cpu, 'cpu_usec'),
   rate('in', 'Bytes in', 'bytesPerSecond', (slot) => slot.ingress_bytes, 'network_bytes_in'),
   rate('out', 'Bytes out', 'bytesPerSecond', (slot) => slot.egress_bytes, 'network_bytes_out'),
@@ -169,7 +169,7 @@ function rate(
 
 function totalOf({ total }: HotSlot, counter: Counter): string {
   const count = total[counter];
-  if (count === undefined) return 'Not counted by its engine';
+  if (count === undefined) return 'Not counted by the engine';
   const text = counter === 'cpu_usec' ? format('microseconds', count) : exact('bytes', count);
-  return `${text} since its shard began`;
+  return `${text} since the shard started`;
 }

@@ -1,4 +1,4 @@
-/** Moves a shard to another node; the console says of each node whether it can take it, before anything is ordered. */
+/** Dialog that moves a shard to another node. The console checks for each node whether it can take the shard. */
 import { Button, Radio, Stack } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { useQueries, useQuery } from '@tanstack/react-query';
@@ -26,12 +26,12 @@ export function MoveShard({ shard }: { shard: Shard }) {
       >
         Move to another node…
       </Button>
-      {open && <Question shard={shard} onClose={() => setOpen(false)} />}
+      {open && <MoveDialog shard={shard} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
-function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
+function MoveDialog({ shard, onClose }: { shard: Shard; onClose: () => void }) {
   const [target, setTarget] = useState<string | null>(null);
   const { data } = useQuery(nodesQuery);
   const others = (data ?? []).filter(({ uid }) => String(uid) !== shard.node_uid);
@@ -39,7 +39,7 @@ function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
     queries: others.map(({ uid }) => ({
       queryKey: ['migrate', shard.uid, uid],
       queryFn: ({ signal }: { signal: AbortSignal }) => previewMigration(shard.uid, uid, signal),
-      // What was possible a moment ago may not be any more.
+      // Results are not cached, because a move that was possible can become impossible.
       gcTime: 0,
       retry: false,
     })),
@@ -54,22 +54,22 @@ function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
       onClose={onClose}
     >
       <span>
-        Its data is copied there while it goes on serving
-        {isPrimary(shard) ? ', then the copy takes over as primary' : ''}, and it is removed from
-        node {shard.node_uid}. The copy gets a number of its own.
+        The data is copied to the target node while the shard continues to serve requests. Then{' '}
+        {isPrimary(shard) ? 'the copy becomes the primary and ' : ''}the shard is removed from node{' '}
+        {shard.node_uid}. The copy gets a new number.
       </span>
       {others.length ? (
-        <Radio.Group label="To" value={target} onChange={setTarget}>
+        <Radio.Group label="Target node" value={target} onChange={setTarget}>
           <Stack gap="xs" mt={6}>
             {others.map((node, index) => {
               const { isSuccess, error } = checks[index] ?? {};
-              const held = `${plural(node.shard_count ?? 0, 'shard')}, ${format('bytes', node.total_memory)} of memory`;
+              const usage = `${plural(node.shard_count ?? 0, 'shard')}, ${format('bytes', node.total_memory)} of memory`;
               return (
                 <Radio
                   key={node.uid}
                   value={String(node.uid)}
                   label={`Node ${node.uid} (${node.addr})`}
-                  description={error ? messageOf(error) : isSuccess ? held : 'Asking…'}
+                  description={error ? messageOf(error) : isSuccess ? usage : 'Checking…'}
                   disabled={!isSuccess}
                 />
               );
@@ -77,7 +77,7 @@ function Question({ shard, onClose }: { shard: Shard; onClose: () => void }) {
           </Stack>
         </Radio.Group>
       ) : (
-        <span>There is no other node. Add one first.</span>
+        <span>The cluster has no other node. Add a node first.</span>
       )}
       <AddressNotice changes={chosen?.address_changes} />
     </Ask>

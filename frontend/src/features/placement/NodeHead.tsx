@@ -1,7 +1,7 @@
-/** The head of a node's column. */
+/** Column header of a node: name, status and load. */
 import { Link } from '@tanstack/react-router';
 import { dutyOf, lossOf } from '@/api/nodes';
-import { format } from '@/lib/format';
+import { format, plural } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { NodeCpu } from '@/live/NodeCpu';
 import { Lasting } from '@/ui/Ago';
@@ -37,7 +37,7 @@ export function NodeHead({ node, shards }: { node: Column; shards: number }) {
         )}
         {duty && ` · ${duty.toLowerCase()}`}
         {' · '}
-        {shards} here
+        {plural(shards, 'shard')}
       </span>
     </div>
   );

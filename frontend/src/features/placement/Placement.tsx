@@ -1,4 +1,4 @@
-/** The placement of one database: grid or heat map, slot bar, colour scale. */
+/** Placement of one database: grid or heat map, slot bar and color scale. */
 import { NativeSelect } from '@mantine/core';
 import { useMemo, useRef } from 'react';
 import type { ShardMove } from '@/api/actions';
@@ -17,7 +17,7 @@ import { useArrows } from './useArrows';
 import { useHover } from './useHover';
 import { usePainter } from './usePainter';
 
-/** More shards than this are shown as a heat map. */
+/** With more shards than this, a heat map is shown instead of the grid. */
 const GRID_MAX = 60;
 const HEAT_SCALE = heatScale();
 
@@ -25,7 +25,7 @@ interface Props {
   bdb: Bdb;
   nodes: readonly Node[];
   shards: readonly Shard[];
-  /** Running ones, by the shard that is filled. */
+  /** Running resyncs, by the uid of the replica. */
   resyncs: ReadonlyMap<string, Resync>;
   moves: readonly ShardMove[];
   colour: string | undefined;
@@ -51,11 +51,11 @@ export function Placement(props: Props) {
 
   if (!shards.length) {
     return (
-      <EmptyState title={bdb.status === 'pending' ? 'Placing the shards' : 'No shards'}>
+      <EmptyState title={bdb.status === 'pending' ? 'Placing shards…' : 'No shards'}>
         <span>
           {bdb.status === 'creation-failed'
-            ? 'What had been started was stopped again.'
-            : 'They appear here as soon as they are placed on nodes.'}
+            ? 'The shards that were started have been removed.'
+            : 'Shards appear here when they are placed on nodes.'}
         </span>
       </EmptyState>
     );
@@ -80,7 +80,7 @@ export function Placement(props: Props) {
       ))}
       <div className={classes.bar}>
         <label className={classes.choice} htmlFor="placement-colour">
-          Colour by
+          Color by
           <NativeSelect
             id="placement-colour"
             size="xs"

@@ -1,6 +1,6 @@
 /**
- * Up to some dozens of shards, a cell each: a row per pair, with a line from primary to replica; without replicas, one below the
- * other on its node.
+ * Grid for up to some dozens of shards, with one cell per shard. Each replication pair is a row with a line from primary to
+ * replica. Without replicas, the shards of a node are stacked.
  */
 import { memo } from 'react';
 import { MoveArrow } from '@/ui/MoveArrow';
@@ -103,7 +103,7 @@ function PairRow({ pair, row, model, first }: RowProps) {
             .filter((ghost) => ghost.node === node.uid)
             .map(({ uid }) => (
               <div key={uid} className={classes.ghost} data-pair={pair.id}>
-                redis:{uid} comes here
+                redis:{uid} is moving here
               </div>
             ))}
         </div>
@@ -116,13 +116,13 @@ interface CellProps {
   cell: Cell;
   pair: Pair;
   tabStop: boolean;
-  /** Where no row says which they are. */
+  /** Slot ranges, if the row has no slot label. */
   slots?: string;
 }
 
 function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
   const { shard, role, warnings, severity, resync, leavesTo } = cell;
-  const leaves = leavesTo === null ? [] : [leavesTo ? `Moves to node ${leavesTo}` : 'Is removed'];
+  const leaves = leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
   return (
     <button
       type="button"

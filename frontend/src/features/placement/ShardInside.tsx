@@ -1,4 +1,4 @@
-/** What the engine of a shard tells of itself: commands that took long, its clients, and INFO. Asked for when it is unfolded. */
+/** Slow log, clients and INFO of a shard's engine. A section is requested when it is expanded. */
 import { Alert, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -16,20 +16,20 @@ import classes from './placement.module.css';
 export function ShardInside({ shard }: { shard: string }) {
   return (
     <div className={classes.inside}>
-      <Unfolding title="Slow log">
+      <Section title="Slow log">
         <Slow shard={shard} />
-      </Unfolding>
-      <Unfolding title="Clients">
+      </Section>
+      <Section title="Clients">
         <Clients shard={shard} />
-      </Unfolding>
-      <Unfolding title="Engine INFO">
+      </Section>
+      <Section title="Engine INFO">
         <Info shard={shard} />
-      </Unfolding>
+      </Section>
     </div>
   );
 }
 
-function Unfolding({ title, children }: { title: string; children: ReactNode }) {
+function Section({ title, children }: { title: string; children: ReactNode }) {
   const [open, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     id: 'client',
     header: 'Client',
     cell: ({ client, client_name }) => (
-      <span title={client_name}>{client || <Dash why="The engine does not tell" />}</span>
+      <span title={client_name}>{client || <Dash why="Not reported by the engine" />}</span>
     ),
   },
 ];
@@ -71,7 +71,7 @@ const COLUMNS: readonly Column<Entry>[] = [
 function Slow({ shard }: { shard: string }) {
   const may = useMay('edit');
   const { data, error } = useQuery({ ...slowLogQuery(shard), enabled: may });
-  if (!may) return <p className="dim small">{ROLE_FORBIDS}: it shows keys and data.</p>;
+  if (!may) return <p className="dim small">{ROLE_FORBIDS}. The slow log contains keys and data.</p>;
   if (error && !data) return <Failure error={error} />;
   const threshold = data && format('latency', data.threshold_us);
   return (
@@ -84,15 +84,15 @@ function Slow({ shard }: { shard: string }) {
         empty={
           <p className="dim small">
             {data && data.threshold_us < 0
-              ? 'The engine is told to note nothing.'
-              : `No command took this shard longer than ${threshold} since it started.`}
+              ? 'The slow log of this shard is disabled.'
+              : `No command took longer than ${threshold} since this shard started.`}
           </p>
         }
       />
       {data && data.entries.length > 0 && (
         <p className="dim small">
-          Commands that took the engine longer than {threshold}; waiting for their turn is not in
-          it. Clients of the endpoint have the address of their proxy.
+          Commands that took longer than {threshold} to execute, without the time in the queue.
+          Clients of the endpoint appear with the address of their proxy.
         </p>
       )}
     </>
@@ -114,15 +114,15 @@ const CLIENT_COLUMNS: readonly Column<Client>[] = [
     id: 'addr',
     header: 'Client',
     sort: ({ addr }) => addr,
-    cell: ({ addr, name }) => <span title={name}>{addr || 'Its own node'}</span>,
+    cell: ({ addr, name }) => <span title={name}>{addr || 'Same node'}</span>,
   },
-  { id: 'kind', header: 'What', sort: ({ kind }) => kind, cell: ({ kind }) => KINDS[kind] },
+  { id: 'kind', header: 'Type', sort: ({ kind }) => kind, cell: ({ kind }) => KINDS[kind] },
   {
     id: 'user',
     header: 'User',
     sort: ({ user }) => user,
     cell: ({ user, library }) => (
-      <span title={library}>{user || <Dash why="Not logged in" />}</span>
+      <span title={library}>{user || <Dash why="Not authenticated" />}</span>
     ),
   },
   {
@@ -165,11 +165,11 @@ function Clients({ shard }: { shard: string }) {
         columns={CLIENT_COLUMNS}
         rows={data?.clients}
         rowKey={({ id }) => id}
-        empty={<p className="dim small">Nobody is connected to this shard.</p>}
+        empty={<p className="dim small">No clients are connected to this shard.</p>}
       />
       <p className="dim small">
         {hidden > 0 &&
-          `${plural(hidden, 'more client')}: shown are those that take most memory of the engine. `}
+          `${plural(hidden, 'more client')} ${hidden === 1 ? 'is' : 'are'} not shown: the table lists the clients that use the most memory. `}
         Clients of the endpoint share the connections of its proxies.
       </p>
     </>
@@ -177,11 +177,11 @@ function Clients({ shard }: { shard: string }) {
 }
 
 function Info({ shard }: { shard: string }) {
-  const [wanted, setWanted] = useState('');
+  const [filter, setFilter] = useState('');
   const { data, error } = useQuery(engineInfoQuery(shard));
   if (error && !data) return <Failure error={error} />;
   const found = Object.entries(data?.sections ?? {})
-    .map(([section, values]) => [section, matching(values, wanted)] as const)
+    .map(([section, values]) => [section, matching(values, filter)] as const)
     .filter(([, values]) => values.length > 0);
   return (
     <>
@@ -189,8 +189,8 @@ function Info({ shard }: { shard: string }) {
         size="xs"
         aria-label="Filter INFO"
         placeholder="Filter, for example memory"
-        value={wanted}
-        onChange={(event) => setWanted(event.currentTarget.value)}
+        value={filter}
+        onChange={(event) => setFilter(event.currentTarget.value)}
       />
       <dl className={classes.info} aria-label="Engine INFO">
         {found.map(([section, values]) => (
@@ -209,8 +209,8 @@ function Info({ shard }: { shard: string }) {
   );
 }
 
-const matching = (values: Readonly<Record<string, string>>, wanted: string) =>
-  Object.entries(values).filter(([name]) => name.includes(wanted.trim().toLowerCase()));
+const matching = (values: Readonly<Record<string, string>>, filter: string) =>
+  Object.entries(values).filter(([name]) => name.includes(filter.trim().toLowerCase()));
 
 const Failure = ({ error }: { error: unknown }) => (
   <Alert color="red" role="alert">

@@ -1,4 +1,4 @@
-/** Facts of one shard; its charts are put below by the page. */
+/** Drawer with the details of one shard. The page adds its charts as children. */
 import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { isShardDown, isShardStarting } from '@/api/shards';
@@ -21,9 +21,9 @@ interface Props {
   shard: Shard;
   /** Whether its database keeps values on flash. */
   onFlash: boolean;
-  /** Replicas that can take over from it. */
+  /** Replicas that can be promoted in its place. */
   replicas: readonly Shard[];
-  /** Nobody else has its data. */
+  /** Whether no other shard has its data. */
   alone: boolean;
   onClose: () => void;
   children: ReactNode;
@@ -58,7 +58,7 @@ export function ShardPanel({ shard, onFlash, replicas, alone, onClose, children 
             ['Port', shard.port],
             ['Slots', slotsText(shard)],
             ...syncFacts(shard),
-            ['Process', shard.pid],
+            ['Process ID', shard.pid],
             [
               'Running for',
               <Uptime key="up" since={isShardDown(shard) ? undefined : shard.started_at} />,
@@ -112,7 +112,7 @@ export function ShardPanel({ shard, onFlash, replicas, alone, onClose, children 
 }
 
 const FLASH_FACTS = [
-  ['RAM hit ratio', 'ram_hit_ratio', 'ratio', 'No key was touched in the last second'],
+  ['RAM hit ratio', 'ram_hit_ratio', 'ratio', 'No key was accessed in the last second'],
   ['Values in RAM', 'bigstore_objs_ram', 'count', undefined],
   ['Values on flash', 'bigstore_objs_flash', 'count', undefined],
   ['Used flash', 'used_bigstore', 'bytes', undefined],
@@ -134,8 +134,8 @@ function stateOf(shard: Shard): readonly [Tone, string] {
   if (isShardDown(shard)) {
     return ['broken', shard.detail ? `Down: ${shard.detail}` : 'Down'];
   }
-  if (shard.detailed_status === 'ok') return ['ok', 'Ok'];
-  if (shard.detailed_status === 'loading') return ['progress', 'Loading its data'];
+  if (shard.detailed_status === 'ok') return ['ok', 'OK'];
+  if (shard.detailed_status === 'loading') return ['progress', 'Loading data'];
   if (shard.detailed_status === 'busy') return ['broken', shard.detail];
   return ['unknown', shard.detail || 'Unknown'];
 }
@@ -155,7 +155,7 @@ function Uptime({ since }: { since: string | undefined }) {
   const now = useNow();
   const start = Date.parse(since ?? '');
   return Number.isNaN(start) ? (
-    <Dash why="Its process does not run, or was not seen yet" />
+    <Dash why="The process is not running or has not been reported yet" />
   ) : (
     duration((now - start) / 1000)
   );

@@ -1,10 +1,10 @@
-/** The 16,384 hash slots in order, each range in the colour of its primary. */
+/** Bar of the 16,384 hash slots in order, with each range in the color of its primary. */
 import { memo } from 'react';
 import { SLOT_COUNT } from '@/lib/slots';
 import type { Placement } from './model';
 import classes from './placement.module.css';
 
-/** More ranges than this stand without a line between them: the lines would be all one sees. */
+/** With more ranges than this, there are no lines between them, because the lines would cover the colors. */
 const SEPARATED_MAX = 128;
 
 export const SlotBar = memo(function SlotBar({ slots }: Pick<Placement, 'slots'>) {
@@ -34,7 +34,7 @@ export const SlotBar = memo(function SlotBar({ slots }: Pick<Placement, 'slots'>
               key={from}
               className={classes.hole}
               style={{ flexGrow: size }}
-              title={`Slots ${label}: nobody serves them`}
+              title={`Slots ${label}: not served`}
             />
           );
         })}

@@ -1,4 +1,4 @@
-/** A dead shard that nobody can stand in for is started again only when told, after saying what is lost. */
+/** Button that restarts a failed shard without another copy, after a confirmation that names the data that is lost. */
 import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -10,29 +10,29 @@ import { Refused } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './placement.module.css';
 
-interface Question {
+interface Confirmation {
   loss: string;
   empty: boolean;
 }
 
-/** Without persistence the console wants to hear that an empty start is meant. */
-async function ask(shard: string): Promise<Question> {
-  const of = async (empty: boolean) => ({
+/** Return what a restart would lose. Without persistence, the console accepts only a restart that discards the data. */
+async function preview(shard: string): Promise<Confirmation> {
+  const withDiscard = async (empty: boolean) => ({
     loss: (await restartShard(shard, { dry_run: true, discard_data: empty })).description,
     empty,
   });
   try {
-    return await of(false);
+    return await withDiscard(false);
   } catch (failure) {
-    if (failure instanceof ApiError && failure.code === 'data_would_be_lost') return of(true);
+    if (failure instanceof ApiError && failure.code === 'data_would_be_lost') return withDiscard(true);
     throw failure;
   }
 }
 
 export function StartAgain({ shard }: { shard: string }) {
-  const [question, setQuestion] = useState<Question | null>(null);
+  const [confirmation, setConfirmation] = useState<Confirmation | null>(null);
   const may = useMay('administer');
-  const open = useSubmit(async () => setQuestion(await ask(shard)));
+  const open = useSubmit(async () => setConfirmation(await preview(shard)));
   const words = `shard ${shard}`;
   return (
     <div>
@@ -44,17 +44,17 @@ export function StartAgain({ shard }: { shard: string }) {
         title={may ? undefined : ROLE_FORBIDS}
         onClick={open.submit}
       >
-        Start again…
+        Restart…
       </Button>
       <Refused refusal={open.refusal} className={classes.refused} />
-      {question && (
+      {confirmation && (
         <ConfirmByTyping
-          title={`Start redis:${shard} again?`}
-          warning={question.loss}
+          title={`Restart redis:${shard}?`}
+          warning={confirmation.loss}
           name={words}
-          action={question.empty ? 'Start empty' : 'Start again'}
-          onConfirm={() => restartShard(shard, { confirm: words, discard_data: question.empty })}
-          onClose={() => setQuestion(null)}
+          action={confirmation.empty ? 'Restart empty' : 'Restart'}
+          onConfirm={() => restartShard(shard, { confirm: words, discard_data: confirmation.empty })}
+          onClose={() => setConfirmation(null)}
         />
       )}
     </div>

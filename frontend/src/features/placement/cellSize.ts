@@ -1,9 +1,9 @@
-/** How large the cells of the heat map can be. Pure. */
+/** Size of the cells of the heat map. Pure functions. */
 
 const LARGEST = 24;
 const SMALLEST = 10;
 
-/** The largest cell with which the fullest node's block stays within the height. */
+/** Return the largest cell size in pixels with which the block of the node with the most cells fits into the height. */
 export function cellSize(width: number, most: number, height: number): number {
   for (let size = LARGEST; size > SMALLEST; size -= 1) {
     const perRow = Math.max(1, Math.floor(width / size));

@@ -1,13 +1,13 @@
-/** By what the cells can be coloured. */
+/** Metrics and scale for the color of cells. */
 import type { Unit } from '@/lib/format';
 
 export interface ColourMetric {
   metric: string;
   label: string;
   unit: Unit;
-  /** What only shards on flash tell. */
+  /** Whether only shards of flash databases report it. */
   onFlash?: boolean;
-  /** The top of the scale, where it is always the same. */
+  /** Fixed top of the scale. If missing, the top follows the largest value. */
   top?: number;
 }
 
@@ -31,26 +31,26 @@ export function colourMetric(name: string | undefined, onFlash: boolean): Colour
   return all.find(({ metric }) => metric === name) ?? all[0];
 }
 
-/** The topic that a metric of a database's shards is told in. */
+/** Return the stream topic that contains a metric of a database's shards. */
 export const topicOf = (bdb: number, { onFlash }: ColourMetric): string =>
   `${onFlash ? 'flash_shards' : 'shards'}:${bdb}`;
 
-/** Steps of the colour scale: enough for the eye, few enough that most cells stay as they are. */
+/** Number of steps of the color scale: enough to look continuous, but so few that most cells keep their color. */
 export const HEAT_STEPS = 20;
 
-/** A value has to leave its step by this much: on the border it would flicker. */
-const CLEARLY = 0.8;
+/** Hysteresis in steps, so that a value at the border of two steps does not flicker. */
+const HYSTERESIS = 0.8;
 
-/** Place of a value between zero and the top of the scale, as a step; null for unknown. */
+/** Return the step of a value between zero and the top of the scale; null if the value is unknown. */
 export function heat(value: number, top: number, before: number | null = null): number | null {
   if (Number.isNaN(value)) return null;
   if (!(top > 0)) return 0;
-  const place = Math.min(1, Math.max(0, value / top)) * HEAT_STEPS;
-  if (before !== null && before >= 0 && Math.abs(place - before) < CLEARLY) return before;
-  return Math.round(place);
+  const position = Math.min(1, Math.max(0, value / top)) * HEAT_STEPS;
+  if (before !== null && before >= 0 && Math.abs(position - before) < HYSTERESIS) return before;
+  return Math.round(position);
 }
 
-/** The colour of each step as a CSS variable, mixed once instead of in every cell. */
+/** Return the color of each step as CSS variables, so that colors are mixed once and not for every cell. */
 export function heatScale(): Record<string, string> {
   return Object.fromEntries(
     Array.from({ length: HEAT_STEPS + 1 }, (_, step) => [

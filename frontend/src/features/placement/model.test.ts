@@ -26,7 +26,7 @@ const replica = (uid: number, pair: number, on: number, part: Partial<Shard> = {
 const nodes = [node(1), node(2), node(3)];
 
 describe('placement', () => {
-  it('calls a shard that nobody has seen yet starting, not down', () => {
+  it('shows a shard that was not observed yet as starting, not as down', () => {
     const fresh: Partial<Shard> = { status: 'inactive', detailed_status: 'unknown' };
     const found = placement(nodes, [shard(1, 0, 1, fresh), replica(3, 0, 3, fresh)]);
     expect(found.pairs[0]?.cells.map(({ severity, warnings }) => [severity, warnings])).toEqual([
@@ -53,7 +53,7 @@ describe('placement', () => {
     expect(found.warnings).toEqual([]);
   });
 
-  it('shows what moves from where to where, and what is not there yet', () => {
+  it('shows moves between nodes, and shards that do not exist yet', () => {
     const here = [shard(1, 0, 1), replica(3, 0, 2), shard(2, 1, 2), replica(4, 1, 3)];
     const move = { bdb_uid: 1, pair: 0, shard_uid: '3', newcomer_uid: '9', to_node_uid: 3 };
     const [pair, other] = placement(nodes, here, new Map(), [move]).pairs;
@@ -62,12 +62,12 @@ describe('placement', () => {
     expect(pair?.cells.map(({ leavesTo }) => leavesTo)).toEqual([null, 3]);
     expect([other?.moves, other?.ghosts]).toEqual([[], []]);
 
-    const come = placement(nodes, [...here, replica(9, 0, 3)], new Map(), [move]).pairs[0];
-    expect(come?.ghosts).toEqual([]);
-    expect(come?.moves).toEqual([{ from: 1, to: 2 }]);
+    const arrived = placement(nodes, [...here, replica(9, 0, 3)], new Map(), [move]).pairs[0];
+    expect(arrived?.ghosts).toEqual([]);
+    expect(arrived?.moves).toEqual([{ from: 1, to: 2 }]);
   });
 
-  it('shows a copy that only comes, and one that only goes', () => {
+  it('shows a copy that is added, and one that is removed', () => {
     const here = [shard(1, 0, 1), replica(3, 0, 2)];
     const moves = [
       { bdb_uid: 1, pair: 0, newcomer_uid: '9', to_node_uid: 3 },
@@ -84,7 +84,7 @@ describe('placement', () => {
     expect(found.warnings[0]?.text).toContain('shares its node');
   });
 
-  it('marks shards that are down with their reason and finds slots nobody serves', () => {
+  it('marks shards that are down with their reason and finds unserved slots', () => {
     const down = { status: 'inactive', detailed_status: 'down', detail: 'Killed.' } as const;
     const found = placement(nodes, [shard(1, 0, 1, down)]);
     expect(found.pairs[0]?.cells[0]).toMatchObject({ severity: 'broken', warnings: ['Killed.'] });
@@ -99,17 +99,17 @@ describe('placement', () => {
     expect(found.pairs[0]?.cells.map(({ warnings }) => warnings.length)).toEqual([1, 1]);
   });
 
-  it('tells how far a resync is', () => {
+  it('shows the progress of a resync', () => {
     const resync = { primary: '1', phase: 'transfer', percent: 38.7 } as Resync;
     const behind = replica(2, 0, 2, { sync: { status: 'in_progress', progress: 0 } });
     const found = placement(nodes, [shard(1, 0, 1), behind], new Map([['2', resync]]));
     expect(found.pairs[0]?.cells[1]).toMatchObject({
       resync: { phase: 'transfer', percent: 38.7 },
-      warnings: ['Resyncs from redis:1: transfer, 38 %'],
+      warnings: ['Resyncing from redis:1: transfer, 38 %'],
     });
   });
 
-  it('believes what was observed more than what is wanted', () => {
+  it('prefers observed roles to desired roles', () => {
     const found = placement(nodes, [
       shard(1, 0, 1, { actual_role: 'slave' }),
       replica(2, 0, 2, { actual_role: 'master' }),
@@ -121,13 +121,13 @@ describe('placement', () => {
     ]);
   });
 
-  it('gives a column to a node it has not heard of', () => {
+  it('adds a column for an unknown node', () => {
     expect(placement([], [shard(1, 0, 7)]).nodes.map(({ uid }) => uid)).toEqual([7]);
   });
 });
 
 describe('heat', () => {
-  it('is a step of the scale up to the largest, unknown without a value', () => {
+  it('returns the step of a value on the scale, and null without a value', () => {
     expect(heat(50, 200)).toBe(5);
     expect(heat(300, 200)).toBe(20);
     expect(heat(0, 0)).toBe(0);
@@ -144,8 +144,8 @@ describe('cellSize', () => {
   });
 });
 
-describe('by what cells are coloured', () => {
-  it('knows the hit ratio of databases on flash alone', () => {
+describe('colourMetric', () => {
+  it('offers the hit ratio only for flash databases', () => {
     const ratio = colourMetric('ram_hit_ratio', true);
     expect([ratio.metric, ratio.top, topicOf(7, ratio)]).toEqual([
       'ram_hit_ratio',

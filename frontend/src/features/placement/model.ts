@@ -1,4 +1,4 @@
-/** Which shard sits where: nodes as columns, primary and replica as pairs, what moves, and what is wrong. Pure. */
+/** Placement model: nodes as columns, primary and replica as replication pairs, moves and warnings. Pure functions. */
 import type { ShardMove } from '@/api/actions';
 import { isPrimary, isShardDown, isShardStarting } from '@/api/shards';
 import { phaseWord, type Resync } from '@/api/story';
@@ -9,16 +9,16 @@ export interface Cell {
   shard: Shard;
   role: 'primary' | 'replica';
   node: number;
-  /** Sentences; an empty list means all is well. */
+  /** Warning texts; empty if nothing is wrong. */
   warnings: string[];
   severity: 'ok' | 'attention' | 'broken';
-  /** The resync that fills it now. */
+  /** The resync that is running, if any. */
   resync: { phase: string; percent: number } | null;
-  /** The node that it leaves for; 0 when it only goes. */
+  /** Target node of its move; 0 if it is removed; null if it stays. */
   leavesTo: number | null;
 }
 
-/** A shard that comes and is not there yet. */
+/** A planned shard that does not exist yet. */
 export interface Ghost {
   uid: string;
   node: number;
@@ -30,9 +30,9 @@ export interface Pair {
   label: string;
   cells: Cell[];
   ghosts: Ghost[];
-  /** From and to, as column indexes, of what moves. */
+  /** Moves between nodes, as column indexes. */
   moves: { from: number; to: number }[];
-  /** Column indexes of the outermost cells; equal when there is nothing to join. */
+  /** Column indexes of the outermost cells; equal if all cells are in one column. */
   first: number;
   last: number;
 }
@@ -51,11 +51,11 @@ export interface Warning {
 
 const roleOf = (shard: Shard): Cell['role'] => (isPrimary(shard) ? 'primary' : 'replica');
 
-/** What is shown of a node. */
+/** The fields of a node that its column shows. */
 export type Column = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
   Partial<Pick<Node, 'total_memory' | 'in_maintenance' | 'unavailable_since'>>;
 
-/** Nodes that hold a shard, and those that could. */
+/** Return all nodes, and a placeholder for each unknown node that has a shard. */
 function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {
   const known = new Map<number, Column>(nodes.map((node) => [node.uid, node]));
   for (const { node_uid } of shards) {
@@ -67,7 +67,7 @@ function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {
 
 type Resyncs = ReadonlyMap<string, Resync>;
 
-interface Around {
+interface PlacementContext {
   column: ReadonlyMap<number, number>;
   nodes: readonly Column[];
   resyncs: Resyncs;
@@ -102,16 +102,16 @@ export function placement(
   };
 }
 
-function makePair(group: readonly Shard[], index: number, around: Around): Pair {
-  const { column } = around;
+function makePair(group: readonly Shard[], index: number, context: PlacementContext): Pair {
+  const { column } = context;
   const primary = group.find((shard) => roleOf(shard) === 'primary');
   const slots = parseSlots((primary ?? group[0])?.assigned_slots);
   const cells = group
-    .map((shard) => makeCell(shard, group, around))
+    .map((shard) => makeCell(shard, group, context))
     .sort((a, b) => a.role.localeCompare(b.role) || Number(a.shard.uid) - Number(b.shard.uid));
-  const places = cells.map((cell) => column.get(cell.node) ?? 0);
+  const columnIndexes = cells.map((cell) => column.get(cell.node) ?? 0);
   const id = group[0]?.pair ?? index;
-  const moves = around.moves.filter(({ pair }) => pair === id);
+  const moves = context.moves.filter(({ pair }) => pair === id);
   return {
     id,
     slots,
@@ -128,12 +128,12 @@ function makePair(group: readonly Shard[], index: number, around: Around): Pair 
       const to = to_node_uid === undefined ? undefined : column.get(to_node_uid);
       return from === undefined || to === undefined ? [] : [{ from, to }];
     }),
-    first: Math.min(...places),
-    last: Math.max(...places),
+    first: Math.min(...columnIndexes),
+    last: Math.max(...columnIndexes),
   };
 }
 
-function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves }: Around): Cell {
+function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves }: PlacementContext): Cell {
   const resync = resyncs.get(shard.uid);
   const move = moves.find(({ shard_uid }) => shard_uid === shard.uid);
   const role = roleOf(shard);
@@ -146,24 +146,24 @@ function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves
     broken.push(`Node ${node.uid} is down`);
   } else if (node?.agent_status === 'lost') {
     attention.push(
-      `The agent of node ${node.uid} does not answer, so this is the last known state`,
+      `The agent of node ${node.uid} does not respond, so this is the last known state`,
     );
   } else if (isShardStarting(shard)) attention.push('Starting');
-  else if (shard.detailed_status === 'loading') attention.push('Loading its data');
+  else if (shard.detailed_status === 'loading') attention.push('Loading data');
   else if (shard.detailed_status !== 'ok')
     attention.push(shard.detail || `State ${shard.detailed_status}`);
   if (role === 'replica' && resync) {
     const { primary, phase, percent } = resync;
-    attention.push(`Resyncs from redis:${primary}: ${phaseWord(phase)}, ${Math.floor(percent)} %`);
+    attention.push(`Resyncing from redis:${primary}: ${phaseWord(phase)}, ${Math.floor(percent)} %`);
   } else if (role === 'replica' && shard.sync?.status === 'link_down') {
     attention.push('Link to its primary is down');
   } else if (role === 'replica' && shard.sync?.status === 'in_progress') {
     attention.push('Copying from its primary');
   }
-  const twin = group.find(
+  const sameNode = group.find(
     (other) => other !== shard && other.node_uid === shard.node_uid && roleOf(other) !== role,
   );
-  if (twin) attention.push(`Primary and replica are both on node ${shard.node_uid}`);
+  if (sameNode) attention.push(`Primary and replica are both on node ${shard.node_uid}`);
   return {
     shard,
     role,
@@ -176,13 +176,13 @@ function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves
 }
 
 function summarise(pairs: readonly Pair[]): Warning[] {
-  const together = pairs.filter(({ cells }) =>
+  const sharedNode = pairs.filter(({ cells }) =>
     cells.some((cell) => cell.warnings.some((text) => text.startsWith('Primary and replica'))),
   ).length;
   const down = pairs.flatMap(({ cells }) => cells.filter(({ severity }) => severity === 'broken'));
   const orphans = pairs.filter(({ cells }) => !cells.some(({ role }) => role === 'primary')).length;
   const primaryDown = down.some(({ role }) => role === 'primary');
-  const say = (
+  const summary = (
     count: number,
     one: string,
     many: string,
@@ -190,17 +190,17 @@ function summarise(pairs: readonly Pair[]): Warning[] {
   ): Warning[] =>
     count ? [{ tone, text: count === 1 ? one : many.replace('#', String(count)) }] : [];
   return [
-    ...say(
+    ...summary(
       down.length,
       'One shard is down.',
       '# shards are down.',
       primaryDown ? 'broken' : 'attention',
     ),
-    ...say(
-      together,
-      'One primary shares its node with its replica: losing that node loses both.',
-      '# primaries share their node with their replica: losing it loses both.',
+    ...summary(
+      sharedNode,
+      'One primary shares its node with its replica: if the node fails, both are lost.',
+      '# primaries share their node with their replica: if the node fails, both are lost.',
     ),
-    ...say(orphans, 'One slot range has no primary.', '# slot ranges have no primary.', 'broken'),
+    ...summary(orphans, 'One slot range has no primary.', '# slot ranges have no primary.', 'broken'),
   ];
 }

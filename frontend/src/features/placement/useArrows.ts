@@ -1,4 +1,4 @@
-/** One tab stop for all cells; arrow keys go to the nearest cell in that direction. */
+/** All cells are one tab stop. Arrow keys move the focus to the nearest cell in their direction. */
 import { type KeyboardEvent, useCallback } from 'react';
 
 const STEPS: Record<string, readonly [number, number]> = {
@@ -34,9 +34,9 @@ function nearest(
     if (cell === from) continue;
     const { x, y } = center(cell);
     const ahead = (x - origin.x) * dx + (y - origin.y) * dy;
-    const aside = Math.abs((x - origin.x) * dy) + Math.abs((y - origin.y) * dx);
-    // Leaving the line costs more than going farther along it.
-    const cost = ahead + aside * 3;
+    const sideways = Math.abs((x - origin.x) * dy) + Math.abs((y - origin.y) * dx);
+    // Prefer cells in line with the origin, even if they are farther away.
+    const cost = ahead + sideways * 3;
     if (ahead > 2 && cost < bestCost) {
       bestCost = cost;
       best = cell;

@@ -1,4 +1,4 @@
-/** Pointing at a shard shows its pair and dims the rest; done by attributes, not by rendering. */
+/** Highlights the replication pair of the shard under the pointer and dims the others. Sets attributes instead of rendering. */
 import { type RefObject, useEffect } from 'react';
 
 export function useHover(root: RefObject<HTMLElement | null>): void {
@@ -6,7 +6,7 @@ export function useHover(root: RefObject<HTMLElement | null>): void {
     const container = root.current;
     if (!container) return;
     let current: string | undefined;
-    const point = (target: EventTarget | null) => {
+    const highlight = (target: EventTarget | null) => {
       const pair =
         target instanceof Element
           ? target.closest<HTMLElement>('[data-pair]')?.dataset.pair
@@ -22,8 +22,8 @@ export function useHover(root: RefObject<HTMLElement | null>): void {
         element.setAttribute('data-hot', '');
       }
     };
-    const over = (event: Event) => point(event.target);
-    const out = () => point(null);
+    const over = (event: Event) => highlight(event.target);
+    const out = () => highlight(null);
     container.addEventListener('pointerover', over);
     container.addEventListener('pointerleave', out);
     container.addEventListener('focusin', over);

@@ -1,6 +1,6 @@
 /**
- * Live values of hundreds of cells without React: every second each element with a data-shard
- * attribute gets its colour, and its text and meter if it has them. Only what changed is touched.
+ * Updates the live values of hundreds of cells without React. Every second, each element with a data-shard attribute gets its
+ * color, and its text and meter if it has them. Only elements that changed are updated.
  */
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
 import { exact, format, UNKNOWN } from '@/lib/format';
@@ -9,7 +9,7 @@ import { useLive } from '@/live/LiveProvider';
 import { niceCeiling } from '@/ui/chart/prepare';
 import { type ColourMetric, heat, topicOf } from './colours';
 
-interface Painted {
+interface PaintedCell {
   shard: string;
   element: HTMLElement;
   value: HTMLElement | null;
@@ -21,15 +21,15 @@ interface Options {
   root: RefObject<HTMLElement | null>;
   bdb: number;
   metric: ColourMetric;
-  /** Bytes one shard may use; 0 when unlimited. */
+  /** Memory limit of one shard in bytes; 0 if unlimited. */
   shardLimit: number;
-  /** Anything whose change means other elements. */
+  /** Changes whenever the rendered elements change. */
   version: unknown;
 }
 
 export function usePainter({ root, bdb, metric, shardLimit, version }: Options): void {
   const live = useLive();
-  const cells = useRef<Painted[]>([]);
+  const cells = useRef<PaintedCell[]>([]);
   const top = useRef<HTMLElement | null>(null);
 
   const paint = useCallback(() => {
@@ -44,7 +44,7 @@ export function usePainter({ root, bdb, metric, shardLimit, version }: Options):
       values.set(shard, value);
       if (value > max) max = value;
     }
-    // A round number, or every cell would change colour with the largest one.
+    // Rounded up, because otherwise each change of the largest value would change the color of every cell.
     const scale = metric.top ?? niceCeiling(max, metric.unit === 'bytes');
     for (const cell of cells.current) {
       const value = values.get(cell.shard) ?? Number.NaN;
@@ -74,7 +74,7 @@ export function usePainter({ root, bdb, metric, shardLimit, version }: Options):
   }, [live, root, paint, version]);
 }
 
-function colour(cell: Painted, step: number | null): void {
+function colour(cell: PaintedCell, step: number | null): void {
   if (cell.step === step) return;
   cell.step = step;
   cell.element.toggleAttribute('data-unknown', step === null);
