@@ -28,8 +28,8 @@ export class CreatePage {
     this.shards = main.getByLabel('Number of shards');
     this.placement = main.getByLabel('Shards placement');
     this.password = main.getByRole('textbox', { name: 'Password of the default user' });
-    this.plan = main.getByRole('region', { name: 'What will be made' });
-    this.curl = main.getByRole('region', { name: 'The same with curl' }).locator('pre');
+    this.plan = main.getByRole('region', { name: 'What will be created' });
+    this.curl = main.getByRole('region', { name: 'Equivalent curl command' }).locator('pre');
     this.submit = main.getByRole('button', { name: 'Create database' });
   }
 

@@ -39,7 +39,7 @@ const cells = async (page: Page) => {
 const LOOKS: Look[] = [
   { name: 'overview', path: () => '/', ready: figures },
   { name: 'databases', path: () => '/databases', ready: rows('Databases') },
-  { name: 'create', path: () => '/databases/new', ready: shown('What will be made') },
+  { name: 'create', path: () => '/databases/new', ready: shown('What will be created') },
   { name: 'metrics', path: (bdb) => `/databases/${bdb}/metrics`, ready: figures },
   {
     name: 'metrics-shards',
@@ -165,7 +165,9 @@ const OVERLAYS: {
     open: async (page) => {
       await page.getByRole('button', { name: 'Database actions' }).click();
       await page.getByRole('menuitem', { name: 'Upgrade engine' }).click();
-      await expect(page.getByText('Every shard runs the engine that its node has')).toBeVisible();
+      await expect(
+        page.getByText('All shards already run the engine that is installed on their nodes'),
+      ).toBeVisible();
     },
   },
   {
@@ -216,7 +218,7 @@ test('a form with mistakes', async ({ page }) => {
   await page.getByRole('button', { name: 'Add tag' }).click();
   await page.getByRole('main').getByLabel('Port', { exact: true }).fill('1');
   await page.getByRole('button', { name: 'Create database' }).click();
-  await expect(page.getByText('Please look at the marked fields')).toBeVisible();
+  await expect(page.getByText('Correct the marked fields')).toBeVisible();
   await examine(page, 'create-mistakes');
 });
 

@@ -16,27 +16,27 @@ test('mistakes are marked on their fields before anything is sent', async ({ pag
   const taken = (await bdbNamed(api, 'demo')).endpoints[0]?.port;
   await form.open();
   await form.submit.click();
-  await expect(form.name).toHaveAccessibleDescription(/Give it a name/);
+  await expect(form.name).toHaveAccessibleDescription(/Enter a name/);
   await expect(form.name).toBeFocused();
 
   await form.name.fill('two words');
-  await expect(form.name).toHaveAccessibleDescription(/Only letters, digits and hyphens/);
+  await expect(form.name).toHaveAccessibleDescription(/Use only letters, digits and hyphens/);
   await form.name.fill('x'.repeat(64));
-  await expect(form.name).toHaveAccessibleDescription(/At most 63 characters; this has 64/);
+  await expect(form.name).toHaveAccessibleDescription(/At most 63 characters; this name has 64/);
   await form.port.fill('9999');
   await expect(form.port).toHaveAccessibleDescription(/from 10000 to 19999/);
   await form.port.fill('10050');
   await expect(form.port).toHaveAccessibleDescription(/10050 is reserved/);
   await form.port.fill(String(taken));
-  await expect(form.port).toHaveAccessibleDescription(/belongs to another database/);
+  await expect(form.port).toHaveAccessibleDescription(/is used by another database/);
   await form.memory.fill('-1');
-  await expect(form.memory).toHaveAccessibleDescription(/A number from 0/);
+  await expect(form.memory).toHaveAccessibleDescription(/Enter a number from 0/);
   await form.sharding.click();
   await form.shards.fill('513');
   await expect(form.shards).toHaveAccessibleDescription(/from 1 to 512/);
 
   await form.submit.click();
-  await expect(page.getByText('Please look at the marked fields')).toBeVisible();
+  await expect(page.getByText('Correct the marked fields')).toBeVisible();
   expect(sent).toEqual([]);
 });
 

@@ -31,13 +31,13 @@ test('databases are found, shown as one wants, and stopped and deleted several a
     'descending',
   );
 
-  await page.getByLabel('All that are shown').check();
-  await expect(page.getByText('2 chosen')).toBeVisible();
+  await page.getByLabel('Select all shown databases').check();
+  await expect(page.getByText('2 selected')).toBeVisible();
   await page.getByRole('button', { name: 'Stop traffic…' }).click();
   const stop = page.getByRole('dialog', { name: 'Stop traffic: 2 databases' });
   await stop.getByRole('textbox').fill('2 databases');
   await stop.getByRole('button', { name: 'Stop traffic' }).click();
-  await expect(stop.getByText('All are ordered.')).toBeVisible();
+  await expect(stop.getByText('All requests submitted.')).toBeVisible();
   await examine(page, 'databases-ordered');
   await stop.getByRole('button', { name: 'Done' }).click();
   await expect(databases.row('several-1')).toContainText('Traffic stopped');

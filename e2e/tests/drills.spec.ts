@@ -107,10 +107,10 @@ test('a node is rebooted: its incident is told from down to in sync', { tag: '@s
 
   await tour.getByRole('button', { name: 'Done' }).click();
   await expect(tour).toHaveCount(0);
-  const offer = page.getByRole('button', { name: 'Hand back…' });
+  const offer = page.getByRole('button', { name: 'Switch back…' });
   await expect(offer.first()).toBeVisible(WELL);
   await offer.first().click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Hand back' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Switch back' }).click();
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await expect(offer).toHaveCount(0, WELL);
 

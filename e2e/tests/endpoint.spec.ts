@@ -121,7 +121,7 @@ test('another internal password, and clients notice nothing', { tag: '@slow' }, 
   await page.getByRole('menuitem', { name: 'Change internal password…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Change the internal password of inside?' });
   await examine(page, 'internal-password');
-  await dialog.getByRole('button', { name: 'Change it' }).click();
+  await dialog.getByRole('button', { name: 'Change password' }).click();
   await expect(dialog).toBeHidden();
   await expect
     .poll(async () => (await (await api.get('/v1/logs')).text()).includes('forgot'))
@@ -137,19 +137,19 @@ test('traffic is stopped and resumed', { tag: '@slow' }, async ({ page, api }) =
 
   await page.getByRole('button', { name: 'Database actions' }).click();
   await page.getByRole('menuitem', { name: 'Stop traffic…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Stop the traffic of kept-out?' });
+  const dialog = page.getByRole('dialog', { name: 'Stop traffic to kept-out?' });
   await examine(page, 'stop-traffic');
   await dialog.getByRole('textbox').fill('kept-out');
   await dialog.getByRole('button', { name: 'Stop traffic' }).click();
   await expect(dialog).toBeHidden();
-  const notice = page.getByRole('alert').filter({ hasText: 'The traffic of kept-out is stopped' });
+  const notice = page.getByRole('alert').filter({ hasText: 'Traffic to kept-out is stopped' });
   await expect(notice.getByRole('button', { name: 'Resume traffic' })).toBeEnabled();
   await expect(page.getByText('Traffic stopped', { exact: true })).toBeVisible();
   await expect(page.getByRole('table', { name: 'Proxies' })).toContainText('Closed');
   await examine(page, 'traffic-stopped');
   expect(() => run(line, 'PING')).toThrow();
   await page.getByRole('link', { name: 'Overview' }).click();
-  await page.getByRole('link', { name: 'The traffic of kept-out is stopped' }).click();
+  await page.getByRole('link', { name: 'Traffic to kept-out is stopped' }).click();
 
   await notice.getByRole('button', { name: 'Resume traffic' }).click();
   await expect(notice).toBeHidden();

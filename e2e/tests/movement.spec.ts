@@ -49,7 +49,7 @@ test('another number of shards shows what moves before it is saved', { tag: '@sl
   await database.open(bdb.uid, 'configuration');
   await page.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Number of shards').fill('3');
-  const preview = page.getByRole('status').filter({ hasText: 'What saving does' });
+  const preview = page.getByRole('status').filter({ hasText: 'Effects of this change' });
   await expect(preview).toContainText('5,461 of 16,384 slots move');
   await expect(preview).toContainText(/A new primary on node \d gets 5,461/);
   await examine(page, 'change-preview');

@@ -263,8 +263,8 @@ test('a role is let in at data, with rules, from the page to the shards', { tag:
 
   await page.goto('/databases/1/configuration');
   await page.getByRole('button', { name: 'Change access…' }).click();
-  const access = frame.dialog('Who may use the data of demo');
-  await access.getByRole('button', { name: 'Let a role in' }).click();
+  const access = frame.dialog('Data access of demo');
+  await access.getByRole('button', { name: 'Add role' }).click();
   await access.getByLabel('Rules').selectOption({ label: 'cache' });
   const cacheReaders = await named(api, 'roles', 'cache readers');
   const cache = await named(api, 'redis_acls', 'cache');

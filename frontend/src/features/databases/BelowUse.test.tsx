@@ -20,12 +20,12 @@ function show(limit: number) {
 }
 
 describe('BelowUse', () => {
-  it('says what a limit below use does', () => {
+  it('shows the effect of a limit below the used memory', () => {
     show(14 * 2 ** 20);
-    expect(screen.getByRole('status').textContent).toMatch(/23\sMiB are used now.*writes are ref/);
+    expect(screen.getByRole('status').textContent).toMatch(/uses 23\sMiB now.*writes are ref/);
   });
 
-  it('says nothing of a limit above it', () => {
+  it('shows nothing for a limit above the used memory', () => {
     show(30 * 2 ** 20);
     expect(screen.queryByRole('status')).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** A limit below what is used now takes effect at once: it says what then happens. */
+/** Warning about the effect of a memory limit below the memory that is used now. */
 import { Alert } from '@mantine/core';
 import type { Bdb } from '@/api/types';
 import { format } from '@/lib/format';
@@ -9,13 +9,13 @@ export function BelowUse({ bdb, limit }: { bdb: Bdb; limit: number }) {
   const live = useLive();
   const used = live.ring('bdbs').latest(String(bdb.uid), 'used_memory', live.edge());
   if (Number.isNaN(used) || used <= limit) return null;
-  const then =
+  const effect =
     bdb.eviction_policy === 'noeviction'
-      ? 'writes are refused until there is less'
-      : 'keys are evicted, and where none may be, writes are refused';
+      ? 'writes are refused until it uses less'
+      : 'keys are evicted; if no key can be evicted, writes are refused';
   return (
     <Alert className={classes.wide} color="yellow" role="status">
-      {format('bytes', used)} are used now: with a lower limit {then}.
+      The database uses {format('bytes', used)} now. With this limit, {effect}.
     </Alert>
   );
 }

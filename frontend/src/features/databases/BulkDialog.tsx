@@ -1,4 +1,4 @@
-/** One order for several databases: each is told of by itself, and one that is refused holds up no other. */
+/** Dialog that submits one action for several databases. It shows each result, and continues if a request is rejected. */
 import { Button, Group, Modal, Stack } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { messageOf } from '@/api/http';
@@ -9,32 +9,32 @@ import { Status } from '@/ui/Status';
 import type { BulkAction } from './bulk';
 import classes from './databases.module.css';
 
-type Outcome = 'ordered' | { refused: string };
+type Outcome = 'submitted' | { rejected: string };
 
 interface Props {
   action: BulkAction;
-  /** Of which some may not be in a state for it. */
+  /** Selected databases. The state of some may not allow the action. */
   chosen: readonly Bdb[];
   onClose: () => void;
 }
 
 export function BulkDialog({ action, chosen, onClose }: Props) {
-  // What changes while the dialog is open is not swapped beneath the reader's hands.
-  const [fitting] = useState(() => chosen.filter(action.fits));
-  const [others] = useState(() => chosen.filter((bdb) => !action.fits(bdb)));
+  // Fixed when the dialog opens, so that the list does not change while the user reads it.
+  const [included] = useState(() => chosen.filter(action.fits));
+  const [excluded] = useState(() => chosen.filter((bdb) => !action.fits(bdb)));
   const [typed, setTyped] = useState('');
-  const [phase, setPhase] = useState<'asking' | 'ordering' | 'done'>('asking');
+  const [phase, setPhase] = useState<'confirming' | 'submitting' | 'done'>('confirming');
   const [outcomes, setOutcomes] = useState<ReadonlyMap<number, Outcome>>(new Map());
-  const count = plural(fitting.length, 'database').replace('\u00a0', ' ');
-  const ready = fitting.length > 0 && (!action.typed || typed === count);
-  const refused = [...outcomes.values()].filter((outcome) => outcome !== 'ordered').length;
+  const count = plural(included.length, 'database').replace('\u00a0', ' ');
+  const ready = included.length > 0 && (!action.typed || typed === count);
+  const rejected = [...outcomes.values()].filter((outcome) => outcome !== 'submitted').length;
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    if (!ready || phase !== 'asking') return;
-    setPhase('ordering');
-    for (const bdb of fitting) {
-      const outcome = await order(action, bdb);
+    if (!ready || phase !== 'confirming') return;
+    setPhase('submitting');
+    for (const bdb of included) {
+      const outcome = await submitFor(action, bdb);
       setOutcomes((now) => new Map(now).set(bdb.uid, outcome));
     }
     setPhase('done');
@@ -46,44 +46,43 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
       onClose={onClose}
       title={`${action.label}: ${count}`}
       centered
-      closeOnClickOutside={phase !== 'ordering'}
+      closeOnClickOutside={phase !== 'submitting'}
     >
       <form onSubmit={submit}>
         <Stack gap="sm">
           <span>{action.warning}</span>
           <ul className={classes.bulk} aria-live="polite">
-            {fitting.map((bdb) => (
+            {included.map((bdb) => (
               <li key={bdb.uid}>
                 <span>{bdb.name}</span>
-                <OutcomeText outcome={outcomes.get(bdb.uid)} isRunning={phase === 'ordering'} />
+                <OutcomeText outcome={outcomes.get(bdb.uid)} isRunning={phase === 'submitting'} />
               </li>
             ))}
           </ul>
-          {others.length > 0 && (
+          {excluded.length > 0 && (
             <span className="dim">
-              Left out, as their state does not allow it:{' '}
-              {others.map(({ name }) => name).join(', ')}
+              Skipped because of their state: {excluded.map(({ name }) => name).join(', ')}
             </span>
           )}
-          {action.typed && phase === 'asking' && fitting.length > 0 && (
+          {action.typed && phase === 'confirming' && included.length > 0 && (
             <TypedWords words={count} typed={typed} onType={setTyped} />
           )}
           {phase === 'done' && (
             <span role="status">
-              {refused
-                ? `${refused} of ${fitting.length} refused; the others are ordered.`
-                : 'All are ordered. The drawer at the bottom shows how they go on.'}
+              {rejected
+                ? `${rejected} of ${included.length} requests rejected; the others were submitted.`
+                : 'All requests submitted. Track progress in the drawer below.'}
             </span>
           )}
           <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={onClose} disabled={phase === 'ordering'}>
+            <Button variant="default" onClick={onClose} disabled={phase === 'submitting'}>
               {phase === 'done' ? 'Done' : 'Cancel'}
             </Button>
             {phase !== 'done' && (
               <Button
                 type="submit"
                 disabled={!ready}
-                loading={phase === 'ordering'}
+                loading={phase === 'submitting'}
                 {...(action.typed ? { color: 'red.9' } : {})}
               >
                 {action.label}
@@ -96,17 +95,17 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
   );
 }
 
-async function order(action: BulkAction, bdb: Bdb): Promise<Outcome> {
+async function submitFor(action: BulkAction, bdb: Bdb): Promise<Outcome> {
   try {
     await action.order(bdb);
-    return 'ordered';
+    return 'submitted';
   } catch (error) {
-    return { refused: messageOf(error) };
+    return { rejected: messageOf(error) };
   }
 }
 
 function OutcomeText({ outcome, isRunning }: { outcome: Outcome | undefined; isRunning: boolean }) {
-  if (outcome === undefined) return isRunning ? <span className="dim">waiting</span> : null;
-  if (outcome === 'ordered') return <Status tone="ok">Ordered</Status>;
-  return <Status tone="broken">{outcome.refused}</Status>;
+  if (outcome === undefined) return isRunning ? <span className="dim">Waiting</span> : null;
+  if (outcome === 'submitted') return <Status tone="ok">Submitted</Status>;
+  return <Status tone="broken">{outcome.rejected}</Status>;
 }

@@ -1,4 +1,4 @@
-/** What a change of shape will do, before it is saved: in words, and as the console plans it. */
+/** Preview of an edit before it is saved: its effects as text, the plan of the console and the cost. */
 import { Alert } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -11,35 +11,35 @@ import classes from './databases.module.css';
 import { PlanView } from './PlanView';
 import { ReshardCost } from './ReshardCost';
 
-/** Nobody waits for a plan of each digit typed. */
-const TYPING_MS = 400;
+/** Debounce time, so that not every typed digit requests a plan. */
+const DEBOUNCE_MS = 400;
 
 export interface Preview {
-  /** There is something to show. */
+  /** Whether the change has a preview. */
   wanted: boolean;
-  /** The console has not answered yet. */
+  /** Whether the response of the console is pending. */
   asking: boolean;
-  /** Of a change of the number of shards. */
+  /** Planned placement, if the number of shards changes. */
   blueprint: BlueprintPair[] | null;
-  /** What that would cost. */
+  /** Estimated cost of resharding. */
   cost: ReshardPreview | null;
   refused: { field?: string | undefined; text: string } | null;
 }
 
-/** Null while the form holds what cannot be sent. */
+/** Request a preview of the change. `body` is null while the form is invalid. */
 export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   const wanted = body !== null && changesShape(body);
   const now = wanted ? JSON.stringify(body) : '';
-  const [asked] = useDebouncedValue(now, TYPING_MS);
+  const [debounced] = useDebouncedValue(now, DEBOUNCE_MS);
   const { data, error, isFetching } = useQuery({
-    queryKey: ['change', bdb.uid, asked],
-    queryFn: ({ signal }) => ask(bdb.uid, JSON.parse(asked) as UpdateBdb, signal),
-    enabled: asked !== '',
+    queryKey: ['change', bdb.uid, debounced],
+    queryFn: ({ signal }) => fetchPreview(bdb.uid, JSON.parse(debounced) as UpdateBdb, signal),
+    enabled: debounced !== '',
     staleTime: 0,
     gcTime: 0,
     retry: false,
   });
-  const current = asked === now;
+  const current = debounced === now;
   return {
     wanted,
     asking: wanted && (!current || isFetching),
@@ -52,7 +52,7 @@ export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   };
 }
 
-async function ask(
+async function fetchPreview(
   uid: number,
   body: UpdateBdb,
   signal: AbortSignal,
@@ -81,7 +81,7 @@ export function ChangePreview({ bdb, body, preview }: Props) {
       classNames={{ body: classes.previewBody ?? '' }}
       variant={refused ? 'light' : 'default'}
       color={refused ? 'red' : 'gray'}
-      title={refused ? 'This cannot be done now' : 'What saving does'}
+      title={refused ? 'This change is not possible now' : 'Effects of this change'}
       role="status"
     >
       {refused ? (
@@ -91,12 +91,12 @@ export function ChangePreview({ bdb, body, preview }: Props) {
           {changeWords(bdb, body).map((line) => (
             <p key={line}>{line}</p>
           ))}
-          {asking && <p className="dim">Asking the console…</p>}
+          {asking && <p className="dim">Requesting the plan…</p>}
           {blueprint && (
-            <PlanView shards={shards} blueprint={blueprint} nothing="No shard and no slot moves." />
+            <PlanView shards={shards} blueprint={blueprint} nothing="No shards or slots move." />
           )}
           {cost && <ReshardCost cost={cost} />}
-          {!asking && !cutsOff(body) && <p>The database goes on serving meanwhile.</p>}
+          {!asking && !cutsOff(body) && <p>The database continues to serve requests.</p>}
         </>
       )}
     </Alert>

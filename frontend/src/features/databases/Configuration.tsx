@@ -1,4 +1,4 @@
-/** All settings of a database in groups; some of them can be edited; the raw object below. */
+/** Configuration tab of a database: its settings in groups or as JSON, with forms to change them. */
 import { Button, Switch } from '@mantine/core';
 import { IconKey, IconPencil, IconUsers } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
@@ -18,7 +18,7 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
   const [raw, setRaw] = useState(false);
   const [asking, setAsking] = useState<'password' | 'access' | null>(null);
   const may = useMay('edit');
-  const changeable = bdb.status === 'active' ? undefined : 'Only an active database can be changed';
+  const changeable = bdb.status === 'active' ? undefined : 'Only active databases can be changed';
   const hint = may ? changeable : ROLE_FORBIDS;
   const json = JSON.stringify(withoutSecrets(bdb), null, 2);
   return (
@@ -55,7 +55,7 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
         </Button>
         <Switch
           size="xs"
-          label="As JSON"
+          label="Show as JSON"
           checked={raw}
           onChange={(event) => setRaw(event.currentTarget.checked)}
         />

@@ -1,4 +1,4 @@
-/** Leads to the create form, for those who may. */
+/** Button that opens the create form. It is disabled if the user's role cannot create databases. */
 import { Button } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
@@ -6,7 +6,7 @@ import { ROLE_FORBIDS, useMay } from '@/api/session';
 
 interface Props {
   disabled?: boolean;
-  /** Does not stand out: something else comes first, or says the same already. */
+  /** Secondary style, if another step comes first or the page already has such a button. */
   quiet?: boolean;
 }
 

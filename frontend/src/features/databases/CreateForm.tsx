@@ -1,4 +1,4 @@
-/** The create form: sections on the left, what will happen and the same as curl on the right. */
+/** Form that creates a database: sections on the left; the plan and the equivalent curl command on the right. */
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -18,7 +18,7 @@ import { endpointOf } from './status';
 import { useCreatePreview } from './useCreatePreview';
 import { type FieldErrors, validate } from './validate';
 
-const KEPT = 'create';
+const DRAFT_KEY = 'create';
 
 const withoutPassword = (draft: CreateDraft): CreateDraft => ({ ...draft, password: '' });
 
@@ -27,22 +27,22 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
     (node) => node.status === 'active' && node.accept_servers !== false && !dutyOf(node),
   );
   const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
-  const [draft, setDraft] = useKept<CreateDraft>(KEPT, EMPTY_DRAFT, withoutPassword);
+  const [draft, setDraft] = useKept<CreateDraft>(DRAFT_KEY, EMPTY_DRAFT, withoutPassword);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const create = useSubmit(async () => {
     const bdb = await createBdb(toRequest(draft));
-    forget(KEPT);
+    forget(DRAFT_KEY);
     await onCreated(bdb);
   });
-  const refused = create.refusal;
+  const refusal = create.refusal;
 
   const found = validate(draft, {
     nodes: nodes.length,
     ports,
     flashNodes: nodes.filter((node) => node.bigstore_enabled).length,
   });
-  const { blueprint, refused: unplaced } = useCreatePreview(
-    // Where shards go does not depend on the name, which is typed last or first.
+  const { blueprint, refused: rejection } = useCreatePreview(
+    // The placement does not depend on the name, so a preview is possible without a valid name.
     Object.keys(found).some((field) => field !== 'name')
       ? null
       : toRequest(found.name ? { ...draft, name: 'preview' } : draft),
@@ -50,8 +50,8 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   const shown: FieldErrors = Object.fromEntries(
     Object.entries(found).filter(([field]) => touched.has(field) || touched.has('*')),
   );
-  if (refused?.field) shown[refused.field] = refused.text;
-  const placed = refused?.field !== undefined && refused.field in toRequest(draft);
+  if (refusal?.field) shown[refusal.field] = refusal.text;
+  const shownAtField = refusal?.field !== undefined && refusal.field in toRequest(draft);
 
   const update = (part: Partial<CreateDraft>, field: string) => {
     setDraft((now) => change(now, part));
@@ -71,9 +71,9 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
     <form className={classes.layout} onSubmit={submit} noValidate>
       <div className={classes.sections}>
         <Sections draft={draft} errors={shown} update={update} />
-        {refused && !placed && (
-          <Alert color="red" title="The console refused this database" role="alert">
-            {refused.text}
+        {refusal && !shownAtField && (
+          <Alert color="red" title="The console rejected the request" role="alert">
+            {refusal.text}
           </Alert>
         )}
         <div className={classes.buttons}>
@@ -86,29 +86,29 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
             variant="subtle"
             color="gray"
             size="sm"
-            onClick={() => forget(KEPT)}
+            onClick={() => forget(DRAFT_KEY)}
           >
             Cancel
           </Button>
           {Object.keys(shown).length > 0 && (
-            <span style={{ color: 'var(--broken)' }}>Please look at the marked fields.</span>
+            <span style={{ color: 'var(--broken)' }}>Correct the marked fields.</span>
           )}
         </div>
       </div>
       <div className={classes.aside}>
-        <Card title="What will be made">
+        <Card title="What will be created">
           <ul className={classes.plan}>
             {planWords(draft, blueprint).map((line) => (
               <li key={line}>{line}</li>
             ))}
           </ul>
-          {unplaced && (
-            <Alert color="red" title="The console would refuse this" role="status">
-              {unplaced}
+          {rejection && (
+            <Alert color="red" title="The console would reject this request" role="status">
+              {rejection}
             </Alert>
           )}
         </Card>
-        <Card title="The same with curl">
+        <Card title="Equivalent curl command">
           <CopyBlock text={toCurl(draft, location.origin)} label="Copy curl command" />
         </Card>
       </div>

@@ -1,4 +1,4 @@
-/** The sections of the create form; every field says in one line what it does. */
+/** Sections of the create form. Each field has a one-line description. */
 import {
   Input,
   NativeSelect,
@@ -47,7 +47,7 @@ function General({ draft, errors, update }: SectionProps) {
       <div className={classes.fields}>
         <TextInput
           label="Name"
-          description="Letters, digits and hyphens, at most 63."
+          description="1 to 63 letters, digits and hyphens."
           value={draft.name}
           error={errors.name}
           onChange={(event) => update({ name: event.currentTarget.value }, 'name')}
@@ -57,7 +57,7 @@ function General({ draft, errors, update }: SectionProps) {
         />
         <TextInput
           label="Port"
-          description="10000 to 19999, or empty for a free one. Cannot be changed later."
+          description="10000 to 19999. If empty, a free port is assigned. Cannot be changed later."
           placeholder="automatic"
           inputMode="numeric"
           value={draft.port}
@@ -84,8 +84,8 @@ function Capacity({ draft, errors, update }: SectionProps) {
         <MemoryInput
           description={
             draft.flash
-              ? 'RAM and flash together, for the whole database, replicas included.'
-              : 'For the whole database, replicas included; 0 = no limit.'
+              ? 'RAM and flash together, for the complete database including replicas.'
+              : 'For the complete database including replicas. 0 means no limit.'
           }
           memory={draft.memory}
           unit={draft.memory_unit}
@@ -94,7 +94,7 @@ function Capacity({ draft, errors, update }: SectionProps) {
         />
         <Input.Wrapper
           label="Runs on"
-          description="Flash: values that are used little leave the RAM, for data much larger than what is used often."
+          description="On flash, rarely used values are moved out of RAM. Use it if only a small part of the data is used often."
           error={errors.bigstore}
         >
           <SegmentedControl
@@ -120,7 +120,7 @@ function Capacity({ draft, errors, update }: SectionProps) {
         )}
         <NativeSelect
           label="Eviction policy"
-          description="Which keys are evicted when memory is full. Volatile: only keys with an expiry."
+          description="Keys to evict when memory is full. Volatile policies evict only keys with an expiry."
           value={draft.eviction_policy}
           error={errors.eviction_policy}
           onChange={(event) =>
@@ -141,7 +141,7 @@ function HighAvailability({ draft, errors, update }: SectionProps) {
     <Card title="High availability">
       <Switch
         label="Replication"
-        description="One replica per primary on another node takes over when a node is lost. Doubles shards; half the limit is left for data."
+        description="Each primary has a replica on another node that takes over if its node fails. Doubles the number of shards; half of the memory limit is available for data."
         checked={draft.replication}
         error={errors.replication}
         onChange={(event) => update({ replication: event.currentTarget.checked }, 'replication')}
@@ -156,20 +156,20 @@ function Clustering({ draft, errors, update }: SectionProps) {
       <div className={classes.fields}>
         <Switch
           label="Sharding"
-          description="Spreads the keys over several shards by hash slot."
+          description="Distributes the keys over several shards by hash slot."
           checked={draft.sharding}
           onChange={(event) => update({ sharding: event.currentTarget.checked }, 'sharding')}
         />
         <Switch
           label="OSS Cluster API"
-          description="Cluster-aware clients go straight to the right shard. Also sets sparse placement and a proxy on every node with primaries."
+          description="Cluster-aware clients send each command directly to the right node. Also selects sparse placement and a proxy on every node with primaries."
           checked={draft.oss_cluster}
           error={errors.oss_cluster}
           onChange={(event) => update({ oss_cluster: event.currentTarget.checked }, 'oss_cluster')}
         />
         <NumberInput
           label="Number of shards"
-          description={`Primaries, 1 to ${SHARDS_MAX}; replicas come on top.`}
+          description={`Number of primaries, 1 to ${SHARDS_MAX}, without replicas.`}
           disabled={!draft.sharding}
           value={draft.shards_count}
           error={errors.shards_count}
@@ -192,7 +192,7 @@ function Clustering({ draft, errors, update }: SectionProps) {
         />
         <NativeSelect
           label="Database proxy"
-          description="Where the endpoint listens."
+          description="Nodes that serve the endpoint."
           value={draft.proxy_policy}
           error={errors.proxy_policy}
           onChange={(event) =>
@@ -205,7 +205,7 @@ function Clustering({ draft, errors, update }: SectionProps) {
         />
         <NumberInput
           label="I/O threads per shard"
-          description="Read requests and write replies; 1 is off. Empty: off on nodes with fewer than four cores for each shard."
+          description="Threads that read requests and write replies; 1 means off. If empty, they are off on nodes with fewer than four cores per shard."
           placeholder="automatic"
           value={draft.io_threads ?? ''}
           error={errors.io_threads}
@@ -223,7 +223,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
         <div className={classes.fields}>
           <NativeSelect
             label="Persistence"
-            description="What a shard can be restarted from when it has no replica."
+            description="Files from which a shard without a replica can be restarted."
             value={draft.durability}
             error={errors.data_persistence}
             onChange={(event) =>
@@ -240,7 +240,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
         <div className={classes.fields}>
           <PasswordInput
             label="Password of the default user"
-            description="Clients send it with AUTH. Empty: whoever reaches the port may use the database."
+            description="Clients send it with AUTH. If empty, anyone who can reach the port can use the database."
             value={draft.password}
             error={errors.authentication_redis_pass}
             onChange={(event) =>
@@ -250,14 +250,14 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
           />
           <Switch
             label="TLS"
-            description="Clients encrypt their connections, and check the endpoint with the console's CA."
+            description="Clients must use TLS and verify the endpoint with the console's CA."
             checked={draft.tls}
             error={errors.tls_mode}
             onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}
           />
           <NativeSelect
             label="Between nodes"
-            description="Shards and proxies prove to each other that they are of this database. Cannot be changed later."
+            description="Encrypted: shards and proxies use TLS and authenticate each other with certificates of this database. Cannot be changed later."
             value={draft.between_nodes ?? 'policy'}
             error={errors.data_internode_encryption}
             onChange={(event) =>

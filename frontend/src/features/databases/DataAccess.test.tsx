@@ -40,15 +40,15 @@ function show(reply: Response) {
 const button = (name: string) => screen.getByRole('button', { name });
 
 describe('DataAccess', () => {
-  it('lets roles in, each once, and out', async () => {
+  it('adds each role at most once, and removes roles', async () => {
     const { fetched, onClose } = show(Response.json(bdb));
-    expect(screen.getByText(/Nobody else is let in/)).toBeTruthy();
+    expect(screen.getByText(/Other users cannot log in/)).toBeTruthy();
     expect(button('Save').hasAttribute('disabled')).toBe(true);
-    fireEvent.click(button('Let a role in'));
-    expect(button('Let a role in').hasAttribute('disabled')).toBe(true);
+    fireEvent.click(button('Add role'));
+    expect(button('Add role').hasAttribute('disabled')).toBe(true);
     const [, second] = screen.getAllByRole('combobox', { name: 'Rules' });
     fireEvent.change(second as HTMLElement, { target: { value: '2' } });
-    fireEvent.click(screen.getAllByRole('button', { name: /no more/ })[0] as HTMLElement);
+    fireEvent.click(screen.getAllByRole('button', { name: 'Remove this role' })[0] as HTMLElement);
     fireEvent.click(button('Save'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     const [path, init] = fetched.mock.calls[0] ?? [];
@@ -58,10 +58,10 @@ describe('DataAccess', () => {
     ]);
   });
 
-  it('tells what the console refuses, and keeps what was chosen', async () => {
+  it('shows the error of the console and keeps the selection', async () => {
     const body = { error_code: 'busy', description: 'Database orders is changing.' };
     show(Response.json(body, { status: 409 }));
-    fireEvent.click(button('Let a role in'));
+    fireEvent.click(button('Add role'));
     fireEvent.click(button('Save'));
     expect(await screen.findByText('Database orders is changing.')).toBeTruthy();
     expect(screen.getAllByRole('combobox', { name: 'Role' })).toHaveLength(2);

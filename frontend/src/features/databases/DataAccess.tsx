@@ -1,4 +1,4 @@
-/** Which roles a database lets at its data, and by which rules. */
+/** Dialog for the roles that can access the data of a database, and the ACL rules of each role. */
 import { ActionIcon, Alert, Button, NativeSelect } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -24,7 +24,7 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
     list.map(({ uid, name }) => ({ value: String(uid), label: name }));
   return (
     <Ask
-      title={`Who may use the data of ${bdb.name}`}
+      title={`Data access of ${bdb.name}`}
       action="Save"
       disabled={JSON.stringify(rows) === JSON.stringify(bdb.roles_permissions ?? [])}
       onConfirm={() => update({ roles_permissions: [...rows] })}
@@ -32,10 +32,10 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
     >
       <span>
         Users with one of these roles log in to the database with their own name and password (AUTH
-        name password), and may do what the rules say.{' '}
+        name password). The rules define what they can do.{' '}
         {bdb.default_user === false
-          ? 'Nobody else is let in.'
-          : 'The default user may do everything as before.'}
+          ? 'Other users cannot log in.'
+          : 'The default user still has full access.'}
       </span>
       {error && (
         <Alert color="red" role="alert">
@@ -49,7 +49,7 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
             aria-label="Role"
             data={options(
               roles.data?.filter(
-                ({ uid }) => uid === row.role_uid || free.some((each) => each.uid === uid),
+                ({ uid }) => uid === row.role_uid || free.some((other) => other.uid === uid),
               ),
             )}
             value={String(row.role_uid)}
@@ -65,14 +65,14 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
           <ActionIcon
             variant="subtle"
             color="gray"
-            aria-label="Let this role in no more"
+            aria-label="Remove this role"
             onClick={() => setRows(rows.filter((_, index) => index !== at))}
           >
             <IconTrash size={16} />
           </ActionIcon>
         </div>
       ))}
-      {!rows.length && <span className="dim">No role is let in.</span>}
+      {!rows.length && <span className="dim">No role has access.</span>}
       <div>
         <Button
           variant="default"
@@ -82,10 +82,10 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
             if (role) setRows([...rows, { role_uid: role.uid, redis_acl_uid: 1 }]);
           }}
         >
-          Let a role in
+          Add role
         </Button>
       </div>
-      <span className="dim">Roles and rules are made on the page Users.</span>
+      <span className="dim">Create roles and rules on the Users page.</span>
     </Ask>
   );
 }

@@ -1,4 +1,4 @@
-/** Name, state, how to connect, and what can be done to the database. */
+/** Header of a database: name, state, endpoint address and actions. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
 import {
   IconArrowUpCircle,
@@ -26,7 +26,7 @@ import { bdbState, endpointOf, isIncomplete } from './status';
 import { TrafficStopped } from './TrafficStopped';
 import { UpgradeDialog } from './UpgradeDialog';
 
-type Asked = 'flush' | 'password' | 'delete' | 'rebalance' | 'stop' | 'upgrade';
+type DialogName = 'flush' | 'password' | 'delete' | 'rebalance' | 'stop' | 'upgrade';
 
 interface Props {
   bdb: Bdb;
@@ -35,7 +35,7 @@ interface Props {
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
-  const [asking, setAsking] = useState<Asked | null>(null);
+  const [asking, setAsking] = useState<DialogName | null>(null);
   const may = useMay('edit');
   const close = () => setAsking(null);
   return (
@@ -111,21 +111,21 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {asking === 'password' && (
         <Ask
           title={`Change the internal password of ${bdb.name}?`}
-          action="Change it"
+          action="Change password"
           onConfirm={() => resetAdminPassword(bdb.uid)}
           onClose={close}
         >
           <span>
-            By it the console and its agents command the shards, and replicas copy from their
-            primaries. Nobody knows it, and the new one is made at random. Clients notice nothing:
-            their own passwords stay.
+            The console, the agents and replicas log in to the shards with this password. The new
+            password is random and is never displayed. Clients are not affected, because they use
+            other passwords.
           </span>
         </Ask>
       )}
       {asking === 'stop' && (
         <ConfirmByTyping
-          title={`Stop the traffic of ${bdb.name}?`}
-          warning="All its clients are disconnected, and nobody can connect until traffic is resumed. Data stays, and failovers go on."
+          title={`Stop traffic to ${bdb.name}?`}
+          warning="All clients are disconnected and cannot connect until you resume traffic. The data is kept, and failovers still take place."
           name={bdb.name}
           action="Stop traffic"
           onConfirm={() => stopTraffic(bdb.uid)}
@@ -135,7 +135,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {asking === 'flush' && (
         <ConfirmByTyping
           title={`Flush ${bdb.name}?`}
-          warning="All keys of all shards are removed. The database itself stays. This cannot be undone."
+          warning="All keys of all shards are deleted. The database and its settings are kept. This cannot be undone."
           name={bdb.name}
           action="Flush database"
           onConfirm={() => flushBdb(bdb.uid)}
@@ -145,7 +145,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {asking === 'delete' && (
         <ConfirmByTyping
           title={`Delete ${bdb.name}?`}
-          warning="All its shards are stopped and all its data is removed. This cannot be undone."
+          warning="All shards are stopped and all data is deleted. This cannot be undone."
           name={bdb.name}
           action="Delete database"
           onConfirm={async () => {
@@ -181,9 +181,9 @@ function CreationFailed({ bdb }: { bdb: Bdb }) {
       title="This database could not be created"
       role="alert"
     >
-      <p className={classes.reason}>{bdb.status_detail || 'The console gave no reason.'}</p>
-      What it had started was stopped again. See the Events tab for the steps, mend the cause, then
-      delete this entry and create the database again.
+      <p className={classes.reason}>{bdb.status_detail || 'The console recorded no reason.'}</p>
+      The shards that were started have been removed. Check the steps on the Events tab and fix the
+      cause. Then delete this database and create it again.
     </Alert>
   );
 }

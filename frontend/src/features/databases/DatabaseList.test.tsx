@@ -50,17 +50,17 @@ const BDBS = [
   bdb(3, 'sessions'),
 ];
 
-let asked: string[];
-let refuse: string | null;
+let requests: string[];
+let rejectedPath: string | null;
 
 beforeEach(() => {
-  asked = [];
-  refuse = null;
+  requests = [];
+  rejectedPath = null;
   latest.clear();
   localStorage.clear();
   vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
-    asked.push(`${init.method} ${path}`);
-    return refuse && path.includes(refuse)
+    requests.push(`${init.method} ${path}`);
+    return rejectedPath && path.includes(rejectedPath)
       ? Response.json({ error_code: 'db_busy', description: 'It is busy.' }, { status: 409 })
       : Response.json({ action_uid: 'a', description: '' });
   });
@@ -90,7 +90,7 @@ const names = () =>
     .getAllByRole('row')
     .slice(1)
     .map((row) => within(row).getAllByRole('link')[0]?.textContent);
-const choose = (name: string) => fireEvent.click(screen.getByLabelText(`Choose ${name}`));
+const select = (name: string) => fireEvent.click(screen.getByLabelText(`Select ${name}`));
 const press = (name: string | RegExp) => fireEvent.click(screen.getByRole('button', { name }));
 const type = (label: string, value: string) =>
   fireEvent.change(screen.getByLabelText(label), { target: { value } });
@@ -102,22 +102,22 @@ describe('DatabaseList', () => {
     ['12003', ['sessions']],
     ['stopped', ['cache']],
     ['replication team', ['orders']],
-  ])('narrows by %s', (text, found) => {
+  ])('filters by %s', (text, found) => {
     show();
     type('Filter', text);
     expect(names()).toEqual(found);
     expect(screen.getByText(`1 of 3`)).toBeTruthy();
   });
 
-  it('says when nothing matches, and has a way back', () => {
+  it('shows an empty state with a button to show all if nothing matches', () => {
     show();
-    type('Filter', 'nobody');
+    type('Filter', 'unknown');
     expect(screen.getByText('No match')).toBeTruthy();
     press('Show all 3');
     expect(names()).toHaveLength(3);
   });
 
-  it('sorts by live figures, the highest first and the unknown last', () => {
+  it('sorts by live values, highest first and unknown last', () => {
     latest.set('total_req 1', 5).set('total_req 3', 90);
     show();
     press('Throughput');
@@ -126,68 +126,70 @@ describe('DatabaseList', () => {
     expect(names()).toEqual(['orders', 'sessions', 'cache']);
   });
 
-  it('hides columns, and remembers it', () => {
+  it('hides columns that were hidden before', () => {
     localStorage.setItem('shardboard.databases.hidden', '["endpoint"]');
     show();
     expect(screen.queryByRole('columnheader', { name: 'Endpoint' })).toBeNull();
     expect(screen.getByRole('columnheader', { name: 'Shards' })).toBeTruthy();
   });
 
-  it('orders for several at once, and tells of each', async () => {
-    refuse = '/v1/bdbs/3';
+  it('submits an action for several databases and shows each result', async () => {
+    rejectedPath = '/v1/bdbs/3';
     show();
-    choose('orders');
-    choose('cache');
-    choose('sessions');
+    select('orders');
+    select('cache');
+    select('sessions');
     press('Stop traffic…');
     const dialog = await screen.findByRole('dialog');
-    expect(within(dialog).getByText(/Left out.*cache/)).toBeTruthy();
+    expect(within(dialog).getByText(/Skipped because of their state.*cache/)).toBeTruthy();
     const go = within(dialog).getByRole('button', { name: 'Stop traffic' });
     expect(go.hasAttribute('disabled')).toBe(true);
     fireEvent.change(within(dialog).getByRole('textbox'), { target: { value: '2 databases' } });
     fireEvent.click(go);
     expect(await within(dialog).findByText('It is busy.')).toBeTruthy();
-    expect(within(dialog).getByText('Ordered')).toBeTruthy();
-    expect(within(dialog).getByText('1 of 2 refused; the others are ordered.')).toBeTruthy();
-    expect(asked).toEqual([
+    expect(within(dialog).getByText('Submitted')).toBeTruthy();
+    expect(
+      within(dialog).getByText('1 of 2 requests rejected; the others were submitted.'),
+    ).toBeTruthy();
+    expect(requests).toEqual([
       'POST /v1/bdbs/1/actions/stop_traffic',
       'POST /v1/bdbs/3/actions/stop_traffic',
     ]);
   });
 
-  it('keeps telling when what was chosen is gone by then', async () => {
+  it('keeps showing the results after the selected databases are deleted', async () => {
     const client = show(BDBS.slice(0, 2));
-    choose('orders');
+    select('orders');
     press('Delete…');
     const dialog = await screen.findByRole('dialog');
     fireEvent.change(within(dialog).getByRole('textbox'), { target: { value: '1 database' } });
     fireEvent.click(within(dialog).getByRole('button', { name: 'Delete' }));
-    await screen.findByText(/All are ordered/);
+    await screen.findByText(/All requests submitted/);
     act(() => client.setQueryData(bdbsQuery.queryKey, []));
     expect(await screen.findByText('none')).toBeTruthy();
-    expect(screen.getByText(/All are ordered/)).toBeTruthy();
+    expect(screen.getByText(/All requests submitted/)).toBeTruthy();
     press('Done');
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
 
-  it('chooses all that are shown, and no others', async () => {
+  it('selects all shown databases and no others', async () => {
     show();
     type('Filter', 's');
     type('Filter', 'sess');
-    fireEvent.click(screen.getByLabelText('All that are shown'));
-    expect(screen.getByText('1 chosen')).toBeTruthy();
+    fireEvent.click(screen.getByLabelText('Select all shown databases'));
+    expect(screen.getByText('1 selected')).toBeTruthy();
     press('Rebalance…');
     fireEvent.click(
       within(await screen.findByRole('dialog')).getByRole('button', { name: 'Rebalance' }),
     );
     await waitFor(() =>
-      expect(asked).toEqual(['PUT /v1/bdbs/3/actions/rebalance?only_failovers=false']),
+      expect(requests).toEqual(['PUT /v1/bdbs/3/actions/rebalance?only_failovers=false']),
     );
   });
 
-  it('offers no choice to those who may not change anything, and no tools for one database', () => {
+  it('has no selection for read-only roles, and no tools for a single database', () => {
     show(BDBS, 'db_viewer');
-    expect(screen.queryByLabelText('Choose orders')).toBeNull();
+    expect(screen.queryByLabelText('Select orders')).toBeNull();
     document.body.replaceChildren();
     show(BDBS.slice(0, 1));
     expect(screen.queryByLabelText('Filter')).toBeNull();

@@ -1,4 +1,4 @@
-/** All databases: to be narrowed, with the columns one wants, and several of them at once. */
+/** List of all databases with a filter, a choice of columns and actions for several databases. */
 import { Button, Checkbox, Popover, TextInput } from '@mantine/core';
 import { IconColumns3, IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -23,20 +23,20 @@ interface Props {
   empty: ReactNode;
 }
 
-/** From this many on there is something to narrow. */
-const FEW = 2;
+/** With fewer databases, there is no filter and no selection. */
+const MIN_ROWS_FOR_TOOLS = 2;
 
 export function DatabaseList({ text, onText, empty }: Props) {
   const { data } = useQuery(bdbsQuery);
   const all = useDatabaseColumns();
   const [hidden, hide] = useHiddenColumns();
-  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
+  const [selection, setSelection] = useState<ReadonlySet<number>>(new Set());
   const [asking, setAsking] = useState<BulkAction | null>(null);
   const may = useMay('edit');
   const rows = useMemo(() => data && narrowed(data, text), [data, text]);
-  const selected = present(chosen, rows ?? []);
-  const choose = (uids: readonly number[], on: boolean) =>
-    setChosen((now) => {
+  const selected = present(selection, rows ?? []);
+  const select = (uids: readonly number[], on: boolean) =>
+    setSelection((now) => {
       const next = new Set(now);
       for (const uid of uids) {
         if (on) next.add(uid);
@@ -45,14 +45,14 @@ export function DatabaseList({ text, onText, empty }: Props) {
       return next;
     });
   const columns = [
-    ...(may ? [selection(rows ?? [], selected, choose)] : []),
+    ...(may ? [selectionColumn(rows ?? [], selected, select)] : []),
     ...all.filter(({ id }) => id === 'name' || !hidden.has(id)),
   ];
-  // It tells how its order went, though those that it was for are gone by then.
+  // The dialog stays open to show the results, even if the selected databases no longer exist.
   const dialog = asking && (
     <BulkDialog key="bulk" action={asking} chosen={selected} onClose={() => setAsking(null)} />
   );
-  if (!data || data.length < FEW) {
+  if (!data || data.length < MIN_ROWS_FOR_TOOLS) {
     return (
       <>
         <Card flush>
@@ -78,8 +78,8 @@ export function DatabaseList({ text, onText, empty }: Props) {
         <Columns all={all} hidden={hidden} onHide={hide} />
         {selected.length > 0 && (
           <fieldset className={classes.bulkBar}>
-            <legend className="sr-only">Chosen databases</legend>
-            <span>{selected.length} chosen</span>
+            <legend className="sr-only">Selected databases</legend>
+            <span>{selected.length} selected</span>
             {BULK_ACTIONS.map((action) => (
               <Button
                 key={action.id}
@@ -113,24 +113,24 @@ export function DatabaseList({ text, onText, empty }: Props) {
   );
 }
 
-function selection(
+function selectionColumn(
   rows: readonly Bdb[],
   selected: readonly Bdb[],
-  choose: (uids: readonly number[], on: boolean) => void,
+  select: (uids: readonly number[], on: boolean) => void,
 ): Column<Bdb> {
   const uids = new Set(selected.map(({ uid }) => uid));
   return {
     id: 'chosen',
-    header: 'Chosen',
+    header: 'Selected',
     width: 36,
     head: (
       <Checkbox
         size="xs"
-        aria-label="All that are shown"
+        aria-label="Select all shown databases"
         checked={rows.length > 0 && uids.size === rows.length}
         indeterminate={uids.size > 0 && uids.size < rows.length}
         onChange={(event) =>
-          choose(
+          select(
             rows.map(({ uid }) => uid),
             event.currentTarget.checked,
           )
@@ -140,9 +140,9 @@ function selection(
     cell: ({ uid, name }) => (
       <Checkbox
         size="xs"
-        aria-label={`Choose ${name}`}
+        aria-label={`Select ${name}`}
         checked={uids.has(uid)}
-        onChange={(event) => choose([uid], event.currentTarget.checked)}
+        onChange={(event) => select([uid], event.currentTarget.checked)}
       />
     ),
   };

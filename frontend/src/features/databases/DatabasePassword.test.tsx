@@ -37,30 +37,30 @@ const type = (text: string) =>
 const button = (name: string) => screen.getByRole('button', { name });
 
 describe('DatabasePassword', () => {
-  it('sends a new one', async () => {
+  it('replaces the password', async () => {
     const onClose = show(1);
-    expect(button('Change the password').hasAttribute('disabled')).toBe(true);
+    expect(button('Change password').hasAttribute('disabled')).toBe(true);
     type('with space');
     expect(screen.getByText(/no spaces/)).toBeTruthy();
     type('correct-horse');
-    fireEvent.click(button('Change the password'));
+    fireEvent.click(button('Change password'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     expect(sent).toEqual([['PUT', '/v1/bdbs/1/passwords', { password: 'correct-horse' }]]);
   });
 
-  it('adds one beside it, and removes one of several', async () => {
+  it('adds a password, and removes one of several', async () => {
     const closed = show(1);
     expect(screen.queryByLabelText(/^Remove one/)).toBeNull();
-    fireEvent.click(screen.getByLabelText(/^The new one as well/));
+    fireEvent.click(screen.getByLabelText(/^The new password in addition/));
     type('correct-horse');
-    fireEvent.click(button('Add the password'));
+    fireEvent.click(button('Add password'));
     await waitFor(() => expect(closed).toHaveBeenCalled());
     cleanup();
     const again = show(2);
     expect(screen.getByText(/2\spasswords are valid now/)).toBeTruthy();
     fireEvent.click(screen.getByLabelText(/^Remove one/));
     fireEvent.change(screen.getByLabelText(/Password to remove/), { target: { value: 'old' } });
-    fireEvent.click(button('Remove the password'));
+    fireEvent.click(button('Remove password'));
     await waitFor(() => expect(again).toHaveBeenCalled());
     expect(sent).toEqual([
       ['POST', '/v1/bdbs/1/passwords', { password: 'correct-horse' }],
@@ -68,16 +68,16 @@ describe('DatabasePassword', () => {
     ]);
   });
 
-  it('makes no new password of one that was to be removed', () => {
+  it('does not reuse a password to remove as the new password', () => {
     show(2);
     fireEvent.click(screen.getByLabelText(/^Remove one/));
     fireEvent.change(screen.getByLabelText(/Password to remove/), { target: { value: 'leaked' } });
-    fireEvent.click(screen.getByLabelText(/^Only the new one/));
+    fireEvent.click(screen.getByLabelText(/^Only the new password/));
     expect(screen.getByLabelText(/New password/)).toHaveProperty('value', '');
-    expect(button('Change the password').hasAttribute('disabled')).toBe(true);
+    expect(button('Change password').hasAttribute('disabled')).toBe(true);
   });
 
-  it('removes all', async () => {
+  it('removes all passwords', async () => {
     const onClose = show(2);
     fireEvent.click(screen.getByLabelText(/^None/));
     fireEvent.click(button('Remove all passwords'));
@@ -85,9 +85,9 @@ describe('DatabasePassword', () => {
     expect(sent).toEqual([['PUT', '/v1/bdbs/1', { authentication_redis_pass: '' }]]);
   });
 
-  it('warns where there is none', () => {
+  it('warns about the effect if no password is set', () => {
     show(0);
     expect(screen.queryByLabelText(/^None/)).toBeNull();
-    expect(screen.getByText(/all of them need the password from now on/)).toBeTruthy();
+    expect(screen.getByText(/including connected ones, must authenticate/)).toBeTruthy();
   });
 });

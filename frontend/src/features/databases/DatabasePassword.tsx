@@ -1,4 +1,4 @@
-/** The passwords of the default user, of a database that serves. */
+/** Dialog for the passwords of the default user of an existing database. */
 import { PasswordInput } from '@mantine/core';
 import { addPassword, removePassword, replacePassword, useUpdateBdb } from '@/api/bdbs';
 import type { Bdb } from '@/api/types';
@@ -7,35 +7,35 @@ import { passwordError } from './validate';
 
 export function DatabasePassword({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const update = useUpdateBdb(bdb.uid);
-  const isNeeded = bdb.authentication;
+  const isRequired = bdb.authentication;
   const replace: Way = {
-    label: 'Only the new one from now on',
-    action: 'Change the password',
-    effect: isNeeded
-      ? 'Clients that are logged in stay so; who connects from now on needs the new password.'
-      : 'Clients have logged in with nothing so far: all of them need the password from now on.',
+    label: 'Only the new password',
+    action: 'Change password',
+    effect: isRequired
+      ? 'Authenticated clients stay connected. New connections require the new password.'
+      : 'All clients, including connected ones, must authenticate before their next command.',
     typed: 'new',
     order: (password) => replacePassword(bdb.uid, password),
   };
   const add: Way = {
-    label: 'The new one as well, so that applications can change one after the other',
-    action: 'Add the password',
+    label: 'The new password in addition, so that you can update applications one by one',
+    action: 'Add password',
     effect:
-      'Nobody is disturbed. When all applications have the new one, come back and remove the old one.',
+      'Existing connections keep working. Update all applications, then remove the old password.',
     typed: 'new',
     order: (password) => addPassword(bdb.uid, password),
   };
   const remove: Way = {
-    label: 'Remove one of them',
-    action: 'Remove the password',
-    effect: 'Clients that are logged in by it stay so until they connect again.',
+    label: 'Remove one password',
+    action: 'Remove password',
+    effect: 'Clients that authenticated with it stay connected. New connections cannot use it.',
     typed: 'old',
     order: (password) => removePassword(bdb.uid, password),
   };
   const none: Way = {
-    label: 'None: whoever reaches the port may use the database',
+    label: 'None: anyone who can reach the port can use the database',
     action: 'Remove all passwords',
-    effect: 'Nobody needs a password from now on.',
+    effect: 'Clients no longer need a password.',
     typed: 'nothing',
     order: () => update({ authentication_redis_pass: '' }),
   };
@@ -44,12 +44,12 @@ export function DatabasePassword({ bdb, onClose }: { bdb: Bdb; onClose: () => vo
     <Passwords
       title={`Change the password of ${bdb.name}`}
       count={bdb.passwords_count}
-      ways={[replace, ...(isNeeded ? others : [])]}
+      ways={[replace, ...(isRequired ? others : [])]}
       fault={passwordError}
       field={(password, onChange) => (
         <PasswordInput
           label="New password"
-          description="Of the default user, which clients send with AUTH."
+          description="Password of the default user. Clients send it with AUTH."
           autoComplete="new-password"
           data-autofocus
           value={password}

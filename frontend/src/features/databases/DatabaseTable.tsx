@@ -1,4 +1,4 @@
-/** Databases with live memory and throughput. */
+/** Table of databases with live values. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
@@ -10,7 +10,7 @@ import { columnsOf } from './columns';
 
 const COMPACT = new Set(['status', 'name', 'memory', 'shards', 'ops', 'p99', 'ram-hit', 'spark']);
 
-/** The columns that there is something to show in. */
+/** Return the columns of the table. The RAM hit ratio is omitted if no database is on flash. */
 export function useDatabaseColumns(): Column<Bdb>[] {
   const live = useLive();
   const onFlash = useQuery(bdbsQuery).data?.some(({ bigstore }) => bigstore) ?? false;
@@ -44,7 +44,7 @@ export function DatabaseTable({ rows, columns, empty }: Props) {
   );
 }
 
-/** Beside other things. */
+/** Table with fewer columns, for pages with other content. */
 export function CompactDatabaseTable() {
   const columns = useDatabaseColumns();
   const shown = useMemo(() => columns.filter(({ id }) => COMPACT.has(id)), [columns]);

@@ -1,4 +1,4 @@
-/** How clients get to a database: which proxies serve it, encrypted or not, and how many at a time. */
+/** Fields of the edit form for client access: proxies, connection limits, TLS and disabled commands; also replica HA. */
 import { NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb } from '@/api/types';
@@ -13,13 +13,13 @@ interface Props {
 }
 
 export function EditClients({ bdb, draft, errors, onChange }: Props) {
-  // Clients that speak the cluster protocol must reach every shard.
+  // Clients that use the cluster protocol must be able to reach every shard.
   const policies = PROXY_POLICIES.filter(({ value }) => !(bdb.oss_cluster && value === 'single'));
   return (
     <>
       <NativeSelect
         label="Database proxy"
-        description="Which nodes serve the endpoint, and so the addresses of clients."
+        description="Nodes that serve the endpoint. This determines the addresses for clients."
         value={draft.proxy_policy}
         error={errors.proxy_policy}
         onChange={(event) =>
@@ -29,22 +29,22 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
       />
       <NumberInput
         label="Connections per proxy"
-        description="Of clients to this database. Empty: no limit of its own."
-        placeholder="no limit of its own"
+        description="Maximum number of client connections to this database. If empty, the default limit of the proxy applies."
+        placeholder="default limit"
         value={draft.max_connections}
         error={errors.max_connections}
         onChange={(max_connections) => onChange({ max_connections })}
       />
       <NumberInput
         label="Connections per shard"
-        description="Of proxies and replicas to each shard."
+        description="Maximum number of connections from proxies and replicas to each shard."
         value={draft.maxclients}
         error={errors.maxclients}
         onChange={(maxclients) => onChange({ maxclients })}
       />
       <Switch
         label="TLS"
-        description="The endpoint serves encrypted connections only."
+        description="The endpoint accepts only TLS connections."
         checked={draft.tls_mode === 'enabled'}
         error={errors.tls_mode}
         onChange={(event) =>
@@ -53,7 +53,7 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
       />
       <TextInput
         label="Disabled commands"
-        description="Nobody may use them here, nor by scripts, whatever a role allows. For example FLUSHALL, KEYS."
+        description="Commands that the database refuses to all users and scripts, whatever their roles allow. Example: FLUSHALL, KEYS."
         placeholder="none"
         value={draft.disabled_commands}
         error={errors.disabled_commands}
@@ -61,7 +61,7 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
       />
       <Switch
         label="Replica HA"
-        description="Replicas are rebuilt on other nodes when a node stays away."
+        description="Rebuilds lost replicas on other nodes if a node remains unavailable."
         checked={draft.slave_ha}
         error={errors.slave_ha}
         onChange={(event) => onChange({ slave_ha: event.currentTarget.checked })}

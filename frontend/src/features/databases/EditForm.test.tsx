@@ -52,7 +52,7 @@ const save = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' 
 const field = (name: string) => screen.getByLabelText<HTMLInputElement>(name);
 
 describe('EditForm', () => {
-  it('leaves alone what another user changed meanwhile', async () => {
+  it('does not overwrite fields that another user changed during the edit', async () => {
     const { change, onClose } = open();
     fireEvent.change(field('Name'), { target: { value: 'sales' } });
     change(bdb({ shards_count: 5 }));
@@ -63,7 +63,7 @@ describe('EditForm', () => {
     expect(hasKeptEdit(1)).toBe(false);
   });
 
-  it('tells of a conflict and sends nothing before it is decided', async () => {
+  it('shows conflicts and blocks saving until the user resolves them', async () => {
     const { change } = open();
     fireEvent.change(field('Name'), { target: { value: 'sales' } });
     change(bdb({ name: 'shop' }));
@@ -75,7 +75,7 @@ describe('EditForm', () => {
     expect(field('Name').value).toBe('shop');
   });
 
-  it('keeps what was typed over the end of a session', () => {
+  it('keeps unsaved input when the session expires', () => {
     const { unmount } = open();
     fireEvent.change(field('Name'), { target: { value: 'sales' } });
     unmount();

@@ -1,4 +1,4 @@
-/** Name, memory, eviction, shape, threads, clients and tags, saved together in one request that holds only what was changed. */
+/** Edit form of a database. It is saved with one request that contains only the changed fields. */
 import { Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import type { FormEvent } from 'react';
 import { useUpdateBdb } from '@/api/bdbs';
@@ -31,8 +31,8 @@ import {
   threadsError,
 } from './validate';
 
-/** Fields that show what is wrong with them themselves. */
-const SHOWN = new Set([
+/** Fields that show their own errors. */
+const FIELDS_WITH_ERRORS = new Set([
   'name',
   'memory_size',
   'bigstore_ram_size',
@@ -53,7 +53,7 @@ const SHOWN = new Set([
 
 const keyOf = (uid: number): string => `edit.${uid}`;
 
-/** Somebody had typed something when the session expired. */
+/** Whether there is unsaved input from an expired session. */
 export const hasKeptEdit = (uid: number): boolean => readKept(keyOf(uid)) !== undefined;
 
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
@@ -78,7 +78,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     max_connections: connectionsError(draft.max_connections),
     maxclients:
       draft.maxclients === '' && 'maxclients' in edit.patch
-        ? 'At least 1.'
+        ? 'Enter at least 1.'
         : connectionsError(draft.maxclients),
     tags: tagsError(draft.tags),
   };
@@ -94,8 +94,8 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     await save(body);
     close();
   });
-  const refused = saving.refusal;
-  if (refused?.field) errors[refused.field] = refused.text;
+  const refusal = saving.refusal;
+  if (refusal?.field) errors[refusal.field] = refusal.text;
 
   const update = (part: Partial<Editable>) => {
     setEdit((now) => touch(now, part, live));
@@ -113,13 +113,13 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
       <form className={classes.fields} onSubmit={submit} noValidate>
         <TextInput
           label="Name"
-          description="Letters, digits and hyphens, at most 63."
+          description="1 to 63 letters, digits and hyphens."
           value={draft.name}
           error={errors.name}
           onChange={(event) => update({ name: event.currentTarget.value })}
         />
         <MemoryInput
-          description="For the whole database, replicas included; takes effect without a restart."
+          description="For the complete database including replicas. Takes effect without a restart."
           memory={draft.memory.memory}
           unit={draft.memory.memory_unit}
           error={errors.memory_size}
@@ -136,7 +136,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         {body.memory_size && !errors.memory_size && <BelowUse bdb={bdb} limit={body.memory_size} />}
         <NativeSelect
           label="Eviction policy"
-          description="Which keys are evicted when memory is full."
+          description="Keys to evict when memory is full."
           value={draft.eviction_policy}
           error={errors.eviction_policy}
           onChange={(event) =>
@@ -146,21 +146,21 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         />
         <NativeSelect
           label="Persistence"
-          description="What a shard can be restarted from. Takes effect without a restart."
+          description="Files from which a shard can be restarted. Takes effect without a restart."
           value={draft.durability}
           error={errors.data_persistence}
           onChange={(event) =>
             update({ durability: event.currentTarget.value as Editable['durability'] })
           }
           data={[
-            ...(draft.durability === '' ? [{ value: '', label: 'Snapshots by other rules' }] : []),
+            ...(draft.durability === '' ? [{ value: '', label: 'Custom snapshot rules' }] : []),
             ...DURABILITY,
           ]}
         />
         {bdb.sharding && (
           <NumberInput
             label="Number of shards"
-            description={`Primaries, 1 to ${SHARDS_MAX}. Slots move while the database goes on serving.`}
+            description={`Number of primaries, 1 to ${SHARDS_MAX}. Slots move while the database continues to serve requests.`}
             value={draft.shards_count}
             error={errors.shards_count}
             onChange={(value) => update({ shards_count: value })}
@@ -168,7 +168,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         )}
         <Switch
           label="Replication"
-          description="A replica of each primary on another node takes over when a node is lost."
+          description="Each primary has a replica on another node that takes over if its node fails."
           checked={draft.replication}
           error={errors.replication}
           onChange={(event) => update({ replication: event.currentTarget.checked })}
@@ -188,7 +188,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         />
         <NumberInput
           label="I/O threads per shard"
-          description="Read requests and write replies; 1 is off, at most the cores of its nodes. Empty: as many as suit them."
+          description="Threads that read requests and write replies; 1 means off. The maximum is the number of cores of its nodes. If empty, the console chooses."
           placeholder="automatic"
           value={draft.io_threads ?? ''}
           error={errors.io_threads}
@@ -203,7 +203,9 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           onMine={() => setEdit((now) => keepMine(now, conflicting(now, live), live))}
         />
         <ChangePreview bdb={bdb} body={body} preview={preview} />
-        {!SHOWN.has(refused?.field ?? '') && <Refused refusal={refused} className={classes.wide} />}
+        {!FIELDS_WITH_ERRORS.has(refusal?.field ?? '') && (
+          <Refused refusal={refusal} className={classes.wide} />
+        )}
         <div className={`${classes.buttons} ${classes.wide}`}>
           <Button
             type="submit"

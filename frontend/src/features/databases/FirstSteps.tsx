@@ -1,4 +1,4 @@
-/** What to do in an empty cluster: three steps, one button each. */
+/** First steps in an empty cluster. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { nodesQuery } from '@/api/nodes';
@@ -8,7 +8,7 @@ import { CreateButton } from './CreateButton';
 import classes from './databases.module.css';
 
 interface Props {
-  /** One step at a time is the one to take: its button stands out. */
+  /** Renders the button that adds a node; `next` highlights it as the next step. */
   addNode: (next: boolean) => ReactNode;
 }
 
@@ -23,7 +23,7 @@ export function FirstSteps({ addNode }: Props) {
             <strong>Add nodes</strong>
             {count
               ? `${plural(count, 'node')} joined. Replication needs at least two.`
-              : 'A node is a machine with an agent; it runs the shards.'}
+              : 'A node is a machine that runs an agent and shards.'}
           </span>
           {addNode(count === 0)}
         </li>
@@ -37,7 +37,7 @@ export function FirstSteps({ addNode }: Props) {
         <li>
           <span>
             <strong>Connect and watch</strong>
-            Point any Redis or Valkey client at its endpoint; throughput, memory and placement
+            Connect any Redis or Valkey client to its endpoint. Throughput, memory and placement
             update every second.
           </span>
         </li>

@@ -58,32 +58,32 @@ function show(
   return fetched;
 }
 
-const button = () => screen.queryByRole('button', { name: 'Hand back…' });
+const button = () => screen.queryByRole('button', { name: 'Switch back…' });
 
 describe('HandBacks', () => {
-  it('shows what would be switched and orders it', async () => {
+  it('shows the planned switchovers and submits them', async () => {
     const fetched = show(AFTER);
-    expect(screen.getByText('1 primary of orders can return')).toBeTruthy();
+    expect(screen.getByText('1 primary of orders can be switched back')).toBeTruthy();
     fireEvent.click(button() as HTMLElement);
     expect(await screen.findByText('redis:4 on node 1 → redis:1 on node 2')).toBeTruthy();
-    fireEvent.click(screen.getByRole('button', { name: 'Hand back' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Switch back' }));
     await waitFor(() => expect(fetched).toHaveBeenCalled());
     const [path, init] = fetched.mock.calls[0] ?? [];
     expect([path, init?.method]).toEqual(['/v1/bdbs/7/actions/return_primaries', 'PUT']);
   });
 
-  it('says in place why the console refuses', async () => {
+  it('shows why the console rejects the request', async () => {
     const body = { error_code: 'db_busy', description: 'Another action is running on orders.' };
     show(AFTER, { reply: () => Response.json(body, { status: 409 }) });
     fireEvent.click(button() as HTMLElement);
-    fireEvent.click(await screen.findByRole('button', { name: 'Hand back' }));
+    fireEvent.click(await screen.findByRole('button', { name: 'Switch back' }));
     expect(await screen.findByText('Another action is running on orders.')).toBeTruthy();
   });
 
   it.each([
-    ['nobody lost a lead', [shard('1', 2), shard('4', 1, PRIMARY)]],
+    ['no shard lost the primary role', [shard('1', 2), shard('4', 1, PRIMARY)]],
     [
-      'a replica is being filled',
+      'a replica is being resynced',
       [shard('1', 2, { lost_lead: true, sync: { status: 'in_progress', progress: 9 } })],
     ],
     ['a shard is down', [...AFTER, shard('9', 3, { detailed_status: 'down' })]],
@@ -92,12 +92,12 @@ describe('HandBacks', () => {
     expect(button()).toBeNull();
   });
 
-  it('keeps to the databases that it is for', () => {
+  it('ignores databases that are not listed', () => {
     show(AFTER, { of: [8] });
     expect(button()).toBeNull();
   });
 
-  it('offers nothing to those who may not', () => {
+  it('is disabled for read-only roles', () => {
     show(AFTER, { role: 'db_viewer' });
     expect(button()?.hasAttribute('disabled')).toBe(true);
   });

@@ -1,4 +1,4 @@
-/** After an outage: primaries that lost their lead with their node get it back, when somebody wants that. */
+/** Notice after an outage: shards that lost the primary role can be switched back on request. */
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -10,7 +10,7 @@ import { plural } from '@/lib/format';
 import { Ask } from '@/ui/Ask';
 import classes from './databases.module.css';
 
-/** Of all databases, or of those. */
+/** Notices of all databases, or of the databases with the uids `of`. */
 export function HandBacks({ of }: { of?: readonly number[] }) {
   const bdbs = useQuery(bdbsQuery).data ?? [];
   const shards = useQuery(shardsQuery).data ?? [];
@@ -25,15 +25,19 @@ export function HandBack({ bdb }: { bdb: Bdb }) {
   const [asking, setAsking] = useState(false);
   const shards = useBdbShards(bdb.uid).data ?? [];
   const lost = shards.filter(({ lost_lead }) => lost_lead);
-  // While nodes are down or replicas are filled, there is nothing to order yet.
-  if (!lost.length || bdb.status !== 'active' || !shards.every(isWell)) return null;
+  // Not possible while nodes are down or replicas are being resynced.
+  if (!lost.length || bdb.status !== 'active' || !shards.every(isHealthy)) return null;
   const nodes = [...new Set(lost.map(({ node_uid }) => node_uid))];
   const count = plural(lost.length, 'primary', 'primaries');
   return (
-    <Alert className={classes.failed} color="blue" title={`${count} of ${bdb.name} can return`}>
+    <Alert
+      className={classes.failed}
+      color="blue"
+      title={`${count} of ${bdb.name} can be switched back`}
+    >
       <p className={classes.reason}>
-        {nodes.length === 1 ? `Node ${nodes[0]} is` : `Nodes ${nodes.join(' and ')} are`} back and
-        in sync. What failed over from there still leads on other nodes.
+        {nodes.length === 1 ? `Node ${nodes[0]} is` : `Nodes ${nodes.join(' and ')} are`} available
+        and in sync again. The primaries that failed over are still on other nodes.
       </p>
       <Button
         variant="default"
@@ -41,25 +45,25 @@ export function HandBack({ bdb }: { bdb: Bdb }) {
         title={may ? undefined : ROLE_FORBIDS}
         onClick={() => setAsking(true)}
       >
-        Hand back…
+        Switch back…
       </Button>
       {asking && (
         <Ask
-          title={`Hand back ${count} of ${bdb.name}?`}
-          action="Hand back"
+          title={`Switch back ${count} of ${bdb.name}?`}
+          action="Switch back"
           onConfirm={() => returnPrimaries(bdb.uid)}
           onClose={() => setAsking(false)}
         >
           <ul className={classes.handovers}>
             {lost.map((shard) => (
               <li key={shard.uid} className="num">
-                {handover(shard, shards)}
+                {switchover(shard, shards)}
               </li>
             ))}
           </ul>
           <span>
-            Roles are switched one after the other; no data moves. Requests to the slots of a shard
-            wait for a moment meanwhile.
+            Roles are switched one after the other, and no data moves. Requests to the slots of a
+            shard pause briefly.
           </span>
         </Ask>
       )}
@@ -67,11 +71,11 @@ export function HandBack({ bdb }: { bdb: Bdb }) {
   );
 }
 
-const isWell = ({ detailed_status, sync }: Shard): boolean =>
+const isHealthy = ({ detailed_status, sync }: Shard): boolean =>
   detailed_status === 'ok' && (sync === undefined || sync.status === 'idle');
 
-function handover(shard: Shard, all: readonly Shard[]): string {
-  const head = all.find((each) => each.pair === shard.pair && isPrimary(each));
-  const from = head ? `redis:${head.uid} on node ${head.node_uid}` : 'its replica';
+function switchover(shard: Shard, all: readonly Shard[]): string {
+  const primary = all.find((other) => other.pair === shard.pair && isPrimary(other));
+  const from = primary ? `redis:${primary.uid} on node ${primary.node_uid}` : 'its replica';
   return `${from} → redis:${shard.uid} on node ${shard.node_uid}`;
 }

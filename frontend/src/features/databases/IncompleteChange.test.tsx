@@ -35,25 +35,25 @@ function show(reply: () => Response, role = 'admin') {
 const again = () => screen.getByRole('button', { name: 'Try again' });
 
 describe('IncompleteChange', () => {
-  it('says what is missing and why, and tries again', async () => {
+  it('shows the affected settings and the reason, and tries again', async () => {
     const pending = { ...bdb, status: 'active-change-pending' };
     const { client, fetched } = show(() => Response.json(pending));
     expect(screen.getByText(/redis:3: it does not answer/)).toBeTruthy();
-    expect(screen.getByText(/Concerned: persistence, password\./)).toBeTruthy();
+    expect(screen.getByText(/Affected settings: persistence, password\./)).toBeTruthy();
     fireEvent.click(again());
     await waitFor(() => expect(client.getQueryData(bdbsQuery.queryKey)).toEqual([pending]));
     const [path, init] = fetched.mock.calls[0] ?? [];
     expect([path, init?.method, init?.body]).toEqual(['/v1/bdbs/7', 'PUT', '{}']);
   });
 
-  it('tells why it cannot be tried now', async () => {
+  it('shows why another attempt is not possible now', async () => {
     const body = { error_code: 'busy', description: 'Database orders is changing.' };
     show(() => Response.json(body, { status: 409 }));
     fireEvent.click(again());
     expect(await screen.findByText('Database orders is changing.')).toBeTruthy();
   });
 
-  it('offers nothing to those who may not', () => {
+  it('is disabled for read-only roles', () => {
     show(() => Response.json({}), 'db_viewer');
     expect(again().hasAttribute('disabled')).toBe(true);
   });

@@ -1,4 +1,4 @@
-/** A change that has not reached all shards: of what, why, and once more. */
+/** Notice about a change that has not reached all shards: affected settings, reason and a button to try again. */
 import { Alert, Button } from '@mantine/core';
 import { useUpdateBdb } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
@@ -6,7 +6,7 @@ import type { Bdb } from '@/api/types';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './databases.module.css';
 
-const WORDS: Readonly<Record<string, string>> = {
+const SETTING_NAMES: Readonly<Record<string, string>> = {
   authentication_redis_pass: 'password',
   aof_policy: 'persistence',
   bigstore_ram_size: 'RAM limit',
@@ -27,18 +27,20 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
   const update = useUpdateBdb(bdb.uid);
   const may = useMay('edit');
   const again = useSubmit(() => update({}));
-  const what = [...new Set(bdb.incomplete_changes.map((field) => WORDS[field] ?? field))];
+  const settings = [
+    ...new Set(bdb.incomplete_changes.map((field) => SETTING_NAMES[field] ?? field)),
+  ];
   return (
     <Alert
       className={classes.failed}
       color="yellow"
-      title={`Not all shards of ${bdb.name} have its new settings`}
+      title={`Not all shards of ${bdb.name} have the new settings`}
       role="alert"
     >
       {bdb.status_detail && <p className={classes.reason}>{bdb.status_detail}</p>}
       <p className={classes.reason}>
-        Concerned: {what.join(', ')}. Shards that were not reached work with what they had before;
-        each later change of the database tries again, too.
+        Affected settings: {settings.join(', ')}. Shards that were not reached still use the
+        previous values. Each later change of the database also tries again.
       </p>
       {again.refusal && <p className={classes.reason}>{again.refusal.text}</p>}
       <Button

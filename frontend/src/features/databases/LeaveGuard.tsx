@@ -1,10 +1,10 @@
-/** Asks before what was typed is left behind. */
+/** Confirmation before the user leaves a form with unsaved changes. */
 import { Button, Group, Modal } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 
 export function LeaveGuard({ dirty }: { dirty: boolean }) {
   const { status, proceed, reset } = useBlocker({
-    // After an expired session the form comes back as it was.
+    // The sign-in page after an expired session is exempt, because the form keeps its input.
     shouldBlockFn: ({ current, next }) =>
       dirty && next.pathname !== '/login' && next.pathname !== current.pathname,
     enableBeforeUnload: dirty,
@@ -13,7 +13,7 @@ export function LeaveGuard({ dirty }: { dirty: boolean }) {
   if (status !== 'blocked') return null;
   return (
     <Modal opened onClose={reset} title="Leave without saving?" centered>
-      What you have changed is not saved.
+      Your changes are not saved.
       <Group justify="flex-end" gap="xs" mt="md">
         <Button variant="default" onClick={proceed}>
           Leave

@@ -1,4 +1,4 @@
-/** An amount of memory with its unit. The unit sits inside the field, so that help and error belong to the amount. */
+/** Input of an amount of memory. The unit is inside the field, so that description and error refer to the amount. */
 import { NativeSelect, NumberInput } from '@mantine/core';
 import { MEMORY_UNITS, type MemoryUnit } from './draft';
 
@@ -23,7 +23,7 @@ export function MemoryInput({ description, memory, unit, error, onChange }: Prop
       rightSection={
         <NativeSelect
           variant="unstyled"
-          // Else it inherits the width of the section that it is in, and has no room for its text.
+          // Otherwise it inherits the width of its section, which leaves no space for the text.
           rightSectionWidth={24}
           aria-label="Memory unit"
           value={unit}

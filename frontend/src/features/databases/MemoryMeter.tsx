@@ -1,4 +1,4 @@
-/** Used of provisioned memory, live. */
+/** Live meter of the used memory and its limit. */
 import { useCallback, useRef } from 'react';
 import { format } from '@/lib/format';
 import { fullness } from '@/lib/thresholds';

@@ -1,4 +1,4 @@
-/** What a plan does to each pair, node by node; the sentences beneath it say the same. */
+/** Diagram of a plan: replication pairs as rows, nodes as columns. Hidden from screen readers because text describes the same. */
 import { Fragment } from 'react';
 import { MoveArrow } from '@/ui/MoveArrow';
 import classes from './databases.module.css';

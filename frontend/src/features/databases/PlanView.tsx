@@ -1,4 +1,4 @@
-/** A plan to read: what it comes to, sentence by sentence, and how much each node holds before and after. */
+/** Placement plan: summary, diagram, changes, and the number of shards per node before and after. */
 import type { BlueprintPair, Shard } from '@/api/types';
 import { changesOf, countsByNode, type NodeCounts } from './blueprint';
 import { planText } from './blueprintWords';
@@ -9,7 +9,7 @@ import { pictureOf } from './planPicture';
 interface Props {
   shards: readonly Shard[];
   blueprint: readonly BlueprintPair[];
-  /** Said when nothing is to be done. */
+  /** Text if the plan changes nothing. */
   nothing: string;
 }
 

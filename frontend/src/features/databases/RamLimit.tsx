@@ -1,4 +1,4 @@
-/** The part of a flash database that may be RAM. */
+/** Slider for the part of a flash database's memory that can be RAM. */
 import { Input, Slider } from '@mantine/core';
 import { format } from '@/lib/format';
 import { RAM_PERCENT_ADVISED, RAM_PERCENT_MIN, ramBytes } from './flash';
@@ -21,8 +21,8 @@ export function RamLimit({ memory, percent, error, onChange }: Props) {
     memory > 0 ? `${format('bytes', ram)} of RAM, ${format('bytes', memory - ram)} of flash. ` : '';
   const advice =
     percent > RAM_PERCENT_ADVISED
-      ? `Above ${RAM_PERCENT_ADVISED} % a database in RAM is nearly as cheap, and faster.`
-      : 'Enough when most requests touch so much of the data; keys always stay in RAM.';
+      ? `Above ${RAM_PERCENT_ADVISED} %, a database in RAM costs almost the same and is faster.`
+      : 'Sufficient if most requests access only this part of the data. Keys always stay in RAM.';
   return (
     <Input.Wrapper label="RAM limit" description={sizes + advice} error={error}>
       <Slider

@@ -1,4 +1,4 @@
-/** Brings shards to where the placement policy wants them, after showing which would move. */
+/** Dialog that rebalances a database according to its placement policy. It shows the plan first. */
 import { Alert, Checkbox } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -28,13 +28,13 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
     gcTime: 0,
     staleTime: 0,
   });
-  const useful = plan !== undefined && planText(changesOf(shards, plan)).lines.length > 0;
+  const hasChanges = plan !== undefined && planText(changesOf(shards, plan)).lines.length > 0;
   return (
     <Ask
       title={`Rebalance ${bdb.name}`}
       action="Rebalance"
       size="lg"
-      disabled={!useful}
+      disabled={!hasChanges}
       onConfirm={() => rebalance(bdb.uid, handoversOnly)}
       onClose={onClose}
     >
@@ -42,11 +42,11 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
         Placement is {bdb.shards_placement}:{' '}
         {bdb.shards_placement === 'sparse'
           ? 'shards are spread over as many nodes as possible.'
-          : 'shards are packed on as few nodes as possible.'}{' '}
-        The database goes on serving meanwhile.
+          : 'shards are placed on as few nodes as possible.'}{' '}
+        The database continues to serve requests.
       </span>
       <Checkbox
-        label="Only switch roles, move no data"
+        label="Only switch roles, without moving data"
         checked={handoversOnly}
         onChange={(event) => setHandoversOnly(event.currentTarget.checked)}
       />
@@ -56,12 +56,12 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
         </Alert>
       )}
       <AddressNotice changes={addresses.data} />
-      {!plan && !error && <span className="dim">Asking the console for the plan…</span>}
+      {!plan && !error && <span className="dim">Requesting the plan…</span>}
       {plan && (
         <PlanView
           shards={shards}
           blueprint={plan}
-          nothing="Nothing to do: every shard is where it should be."
+          nothing="Nothing to do: all shards are already placed according to the policy."
         />
       )}
     </Ask>

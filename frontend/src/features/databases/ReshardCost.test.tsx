@@ -20,7 +20,7 @@ const cost = (part: Partial<ReshardPreview> = {}): ReshardPreview => ({
 const words = (shown: ReshardPreview) => cargoWords(shown).replaceAll('\u00a0', ' ');
 
 describe('ReshardCost', () => {
-  it('shows time and latency of both paces, and which one is set', () => {
+  it('shows time and latency of both paces and marks the current one', () => {
     render(
       <MantineProvider>
         <ReshardCost cost={cost()} />
@@ -28,12 +28,12 @@ describe('ReshardCost', () => {
     );
     const rows = screen.getAllByRole('row').map((row) => row.textContent);
     expect(rows.slice(1)).toEqual([
-      'gentle (set now)about 40 sP99 3 ms',
+      'gentle (current)about 40 sP99 3 ms',
       'fastabout 15 sP99 25 ms',
     ]);
   });
 
-  it('tells sizes only where they are known', () => {
+  it('shows sizes only if they are known', () => {
     expect(words(cost())).toContain('with about 2,990 keys');
     expect(words(cost({ keys: 188, bytes: 0 }))).toBe(
       '8,192 slots to move, with about 188 keys, too small to measure.',

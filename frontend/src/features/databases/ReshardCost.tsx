@@ -1,4 +1,4 @@
-/** What another number of shards costs, at both paces, before it is saved: time and latency as the console estimates them. */
+/** Estimated time and latency of resharding at both paces, shown before the change is saved. */
 import type { ReshardPreview } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import classes from './databases.module.css';
@@ -13,13 +13,13 @@ export function ReshardCost({ cost }: { cost: ReshardPreview }) {
           <tr>
             <th scope="col">Pace</th>
             <th scope="col">Time</th>
-            <th scope="col">What clients notice</th>
+            <th scope="col">Effect on clients</th>
           </tr>
         </thead>
         <tbody>
           {cost.estimates.map(({ pace, time, latency, basis }) => (
             <tr key={pace}>
-              <th scope="row">{pace === cost.pace ? `${pace} (set now)` : pace}</th>
+              <th scope="row">{pace === cost.pace ? `${pace} (current)` : pace}</th>
               <td>{time}</td>
               <td title={basis}>{latency}</td>
             </tr>
@@ -30,12 +30,12 @@ export function ReshardCost({ cost }: { cost: ReshardPreview }) {
   );
 }
 
-/** Sizes only where the console knows them. */
+/** Return the amount of data to move. Keys and bytes are included only if the console knows them. */
 export function cargoWords({ slots, keys, bytes }: ReshardPreview): string {
   const moved = plural(slots, 'slot');
   if (keys === undefined || bytes === undefined) return `${moved} to move.`;
   if (!keys) return `${moved} to move, without keys.`;
-  // What an engine takes for itself is known to some megabytes only.
+  // The engine's own memory is known only to within some megabytes, so small sizes cannot be measured.
   const size = bytes > 0 ? format('bytes', bytes) : 'too small to measure';
   return `${moved} to move, with about ${plural(keys, 'key')}, ${size}.`;
 }

@@ -1,4 +1,4 @@
-/** Key and value pairs. */
+/** Input for tags, which are pairs of key and value. */
 import { ActionIcon, Button, Input, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import type { Tag } from '@/api/types';
@@ -17,12 +17,12 @@ export function TagsInput({ tags, error, onChange }: Props) {
     <Input.Wrapper
       label="Tags"
       labelElement="div"
-      description="Your own labels, for example env : prod."
+      description="Custom labels, for example env: prod."
       error={error}
     >
       <div className={classes.tags}>
         {tags.map((tag, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: keys are being typed, the place is the identity
+          // biome-ignore lint/suspicious/noArrayIndexKey: keys change while they are typed, so the index identifies a tag
           <div key={index} className={classes.tag}>
             <TextInput
               aria-label={`Key of tag ${index + 1}`}

@@ -25,7 +25,7 @@ function show(reply: () => Response, role = 'admin', status = 'active') {
 const resume = () => screen.getByRole('button', { name: 'Resume traffic' });
 
 describe('TrafficStopped', () => {
-  it('resumes', async () => {
+  it('resumes traffic', async () => {
     const fetched = show(() => Response.json({ action_uid: 'a', description: '' }));
     fireEvent.click(resume());
     await waitFor(() => expect(fetched).toHaveBeenCalled());
@@ -33,19 +33,19 @@ describe('TrafficStopped', () => {
     expect([path, init?.method]).toEqual(['/v1/bdbs/7/actions/resume_traffic', 'POST']);
   });
 
-  it('tells why it cannot be resumed now', async () => {
+  it('shows why traffic cannot be resumed now', async () => {
     const body = { error_code: 'busy', description: 'Database orders is changing.' };
     show(() => Response.json(body, { status: 409 }));
     fireEvent.click(resume());
     expect(await screen.findByText('Database orders is changing.')).toBeTruthy();
   });
 
-  it('offers nothing to those who may not', () => {
+  it('is disabled for read-only roles', () => {
     show(() => Response.json({}), 'db_viewer');
     expect(resume().hasAttribute('disabled')).toBe(true);
   });
 
-  it('waits for what is under way', () => {
+  it('is disabled while a change is in progress', () => {
     show(() => Response.json({}), 'admin', 'active-change-pending');
     expect(resume().hasAttribute('disabled')).toBe(true);
   });

@@ -1,4 +1,4 @@
-/** Somebody stopped the database's traffic: said until it is resumed, here. */
+/** Notice about stopped traffic, with a button to resume it. */
 import { Alert, Button } from '@mantine/core';
 import { resumeTraffic } from '@/api/bdbs';
 import { ROLE_FORBIDS, useMay } from '@/api/session';
@@ -13,11 +13,12 @@ export function TrafficStopped({ bdb }: { bdb: Bdb }) {
     <Alert
       className={classes.failed}
       color="yellow"
-      title={`The traffic of ${bdb.name} is stopped`}
+      title={`Traffic to ${bdb.name} is stopped`}
       role="alert"
     >
       <p className={classes.reason}>
-        No client can connect. Its data stays, replicas are kept in sync, and failovers go on.
+        Clients cannot connect. The data is kept, replicas stay in sync, and failovers still take
+        place.
       </p>
       {resume.refusal && <p className={classes.reason}>{resume.refusal.text}</p>}
       <Button

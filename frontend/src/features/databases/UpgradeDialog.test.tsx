@@ -6,16 +6,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Bdb } from '@/api/types';
 import { UpgradeDialog } from './UpgradeDialog';
 
-const answered = vi.fn();
+const fetchMock = vi.fn();
 
-beforeEach(() => vi.stubGlobal('fetch', answered));
+beforeEach(() => vi.stubGlobal('fetch', fetchMock));
 afterEach(() => {
-  answered.mockReset();
+  fetchMock.mockReset();
   vi.unstubAllGlobals();
 });
 
 function open(steps: string[]) {
-  answered.mockImplementation(async () =>
+  fetchMock.mockImplementation(async () =>
     Response.json({ description: 'Upgrade', steps, action_uid: 'a' }),
   );
   const onClose = vi.fn();
@@ -32,19 +32,19 @@ function open(steps: string[]) {
 const action = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Upgrade' });
 
 describe('UpgradeDialog', () => {
-  it('shows the steps before it orders them', async () => {
+  it('shows the steps before it submits the upgrade', async () => {
     const onClose = open(['Replace replica redis:4 on node 2']);
     await screen.findByText('Replace replica redis:4 on node 2');
-    expect(answered).toHaveBeenCalledTimes(1);
-    expect(answered.mock.lastCall?.[0]).toBe('/v1/bdbs/7/upgrade?dry_run');
+    expect(fetchMock).toHaveBeenCalledTimes(1);
+    expect(fetchMock.mock.lastCall?.[0]).toBe('/v1/bdbs/7/upgrade?dry_run');
     fireEvent.click(action());
     await waitFor(() => expect(onClose).toHaveBeenCalled());
-    expect(answered.mock.lastCall?.[0]).toBe('/v1/bdbs/7/upgrade');
+    expect(fetchMock.mock.lastCall?.[0]).toBe('/v1/bdbs/7/upgrade');
   });
 
-  it('has nothing to do when all shards run the engine of their nodes', async () => {
+  it('is disabled if all shards run the engine of their nodes', async () => {
     open([]);
-    await screen.findByText('Every shard runs the engine that its node has.');
+    await screen.findByText('All shards already run the engine that is installed on their nodes.');
     expect(action().disabled).toBe(true);
   });
 });

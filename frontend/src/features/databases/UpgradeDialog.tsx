@@ -1,4 +1,4 @@
-/** Has the shards run the engine that their nodes have now, after showing the steps. */
+/** Dialog that upgrades the shards of a database to the engine on their nodes. It shows the steps first. */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { previewUpgrade, upgradeBdb } from '@/api/bdbs';
@@ -25,17 +25,19 @@ export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void 
       onClose={onClose}
     >
       <span>
-        Each shard is replaced on its node by a new process with the engine that the node has now,
-        replicas first. The database goes on serving meanwhile; a node needs memory for one shard
-        more.
+        Each shard is replaced by a new process with the engine that is installed on its node,
+        replicas first. The database continues to serve requests. Each node needs free memory for
+        one additional shard.
       </span>
       {error && (
         <Alert color="red" role="alert">
           {messageOf(error)}
         </Alert>
       )}
-      {!plan && !error && <span className="dim">Asking the console for the plan…</span>}
-      {plan?.steps.length === 0 && <span>Every shard runs the engine that its node has.</span>}
+      {!plan && !error && <span className="dim">Requesting the plan…</span>}
+      {plan?.steps.length === 0 && (
+        <span>All shards already run the engine that is installed on their nodes.</span>
+      )}
       {plan && plan.steps.length > 0 && (
         <ol className={classes.replacements} aria-label="Steps">
           {plan.steps.map((step) => (

@@ -26,12 +26,12 @@ const lines = (shards: readonly Shard[], blueprint: readonly BlueprintPair[]) =>
   planText(changesOf(shards, blueprint)).lines.map((line) => line.replaceAll('\u00a0', ' '));
 
 describe('planText', () => {
-  it('has nothing to say when all stays', () => {
+  it('is empty if nothing changes', () => {
     const same = [planned(LOW, 1, 2), planned(HIGH, 1, 2)];
     expect(planText(changesOf(two, same))).toEqual({ summary: '', lines: [] });
   });
 
-  it('tells moves from handovers', () => {
+  it('distinguishes moves from switchovers', () => {
     const blueprint = [planned(LOW, 1, 3), planned(HIGH, 2, 1)];
     expect(lines(two, blueprint)).toEqual([
       'redis:3 moves from node 2 to node 3',
@@ -39,27 +39,27 @@ describe('planText', () => {
     ]);
     const { summary } = planText(changesOf(two, blueprint));
     expect(summary.replaceAll('\u00a0', ' ')).toBe(
-      '1 primary hands over, 1 shard moves to another node.',
+      '1 primary role is switched, 1 shard moves to another node.',
     );
   });
 
-  it('tells a primary that leaves while its replica takes over', () => {
+  it('describes a primary that moves after its replica is promoted', () => {
     expect(lines(two, [planned(LOW, 2, 3), planned(HIGH, 1, 2)])).toEqual([
       'redis:3 on node 2 becomes the primary of slots 0–8191 in place of redis:1 on node 1',
       'redis:1 moves from node 1 to node 3',
     ]);
   });
 
-  it('tells new pairs, and what the others give away', () => {
+  it('describes new pairs, and the slots that the others give up', () => {
     const blueprint = [
       planned('0-5461', 1, 2),
       planned('8192-13652', 1, 2),
       planned('5462-8191,13653-16383', 3, 1),
     ];
     expect(lines(two, blueprint)).toEqual([
-      'redis:1 gives away 2,730 slots: 8,192 → 5,462',
-      'redis:2 gives away 2,731 slots: 8,192 → 5,461',
-      'A new primary on node 3, with its replica on node 1 gets 5,461 slots',
+      'redis:1 gives up 2,730 slots: 8,192 → 5,462',
+      'redis:2 gives up 2,731 slots: 8,192 → 5,461',
+      'A new primary on node 3, with its replica on node 1, gets 5,461 slots',
     ]);
     expect(movedSlots(changesOf(two, blueprint))).toBe(5461);
     expect(planText(changesOf(two, blueprint)).summary.replaceAll('\u00a0', ' ')).toBe(
@@ -67,18 +67,20 @@ describe('planText', () => {
     );
   });
 
-  it('tells pairs that go', () => {
+  it('describes pairs that are removed', () => {
     expect(lines(two, [planned('0-16383', 1, 2)])).toEqual([
-      'redis:1 gets 8,192 slots more: 8,192 → 16,384',
-      'redis:2 on node 1 and redis:4 on node 2 go; 8,192 slots move to the others',
+      'redis:1 gets 8,192 more slots: 8,192 → 16,384',
+      'redis:2 on node 1 and redis:4 on node 2 are removed; 8,192 slots move to other primaries',
     ]);
   });
 
-  it('tells replicas that come or go', () => {
-    expect(lines(two, [planned(LOW, 1), planned(HIGH, 1, 2)])).toEqual(['redis:3 on node 2 goes']);
+  it('describes replicas that are added or removed', () => {
+    expect(lines(two, [planned(LOW, 1), planned(HIGH, 1, 2)])).toEqual([
+      'redis:3 on node 2 is removed',
+    ]);
     const bare = two.filter(({ role }) => role === 'master');
     expect(lines(bare, [planned(LOW, 1, 3), planned(HIGH, 1)])).toEqual([
-      'A replica of redis:1 comes to node 3',
+      'A replica of redis:1 is added on node 3',
     ]);
   });
 });
@@ -95,7 +97,7 @@ describe('countsByNode', () => {
 });
 
 describe('pairNumbers', () => {
-  it('lets the highest go, and fills the gaps first', () => {
+  it('removes the highest numbers and fills gaps first', () => {
     expect(pairNumbers([4, 0, 2], 2)).toEqual([0, 2]);
     expect(pairNumbers([0, 2], 4)).toEqual([0, 1, 2, 3]);
   });

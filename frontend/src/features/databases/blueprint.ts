@@ -1,4 +1,4 @@
-/** A plan of the console beside what there is: pair by pair, and counted by node. Pure. */
+/** Comparison of a placement plan with the current placement, by replication pair and by node. Pure functions. */
 import { isPrimary } from '@/api/shards';
 import type { BlueprintPair, Shard } from '@/api/types';
 import { commonSlots, countSlots, parseSlots, type SlotRange } from '@/lib/slots';
@@ -13,9 +13,9 @@ export interface HeldSeat extends Seat {
 }
 
 export interface PairChange {
-  /** Empty for a pair that is new. */
+  /** Empty for a new pair. */
   before: readonly HeldSeat[];
-  /** Empty for a pair that goes. */
+  /** Empty for a pair that is removed. */
   after: readonly Seat[];
   slots: { before: SlotRange[]; after: SlotRange[] };
 }
@@ -64,7 +64,7 @@ export interface Movement {
   going: HeldSeat[];
 }
 
-/** Of a pair that stays one: which copy moves where, which come and which go. */
+/** Return the copies of a remaining pair that move, are added or are removed. */
 export function movementOf({ before, after }: PairChange): Movement {
   const stays = ({ node }: Seat, seats: readonly Seat[]) =>
     seats.some((seat) => seat.node === node);
@@ -80,10 +80,10 @@ export function movementOf({ before, after }: PairChange): Movement {
 export const primariesFirst = <T extends Seat>(seats: readonly T[]): T[] =>
   [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
 
-/** A plan lists pairs by number: the highest go, and new ones take the lowest numbers that are free. */
+/** Return the pair numbers of a plan with `count` pairs. The highest numbers are removed; new pairs get the lowest free numbers. */
 export function pairNumbers(held: readonly number[], count: number): number[] {
-  const staying = [...held].sort((a, b) => a - b).slice(0, count);
-  const taken = new Set(staying);
+  const remaining = [...held].sort((a, b) => a - b).slice(0, count);
+  const taken = new Set(remaining);
   for (let number = 0; taken.size < count; number++) taken.add(number);
   return [...taken].sort((a, b) => a - b);
 }

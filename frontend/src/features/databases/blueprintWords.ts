@@ -1,4 +1,4 @@
-/** A plan of the console as sentences that a person can agree to. Pure. */
+/** Placement plan as text. Pure functions. */
 import { plural } from '@/lib/format';
 import { countSlots, SLOT_COUNT, showSlots } from '@/lib/slots';
 import {
@@ -11,28 +11,28 @@ import {
 } from './blueprint';
 
 export interface PlanText {
-  /** Empty when nothing is to be done. */
+  /** Empty if the plan changes nothing. */
   summary: string;
   lines: string[];
 }
 
 export function planText(changes: readonly PairChange[]): PlanText {
-  const told = changes.map(tellPair);
-  const lines = told.flatMap((one) => ORDER.flatMap((kind) => one[kind]));
+  const described = changes.map(describePair);
+  const lines = described.flatMap((pair) => ORDER.flatMap((kind) => pair[kind]));
   const slots = movedSlots(changes);
   const parts = [
     ...(slots
       ? [`${slots.toLocaleString('en-US')} of ${SLOT_COUNT.toLocaleString('en-US')} slots move`]
       : []),
     ...ORDER.flatMap((kind) => {
-      const count = told.reduce((sum, one) => sum + one[kind].length, 0);
+      const count = described.reduce((sum, pair) => sum + pair[kind].length, 0);
       return count && kind !== 'slots' ? [SUMMARY[kind](count)] : [];
     }),
   ];
   return { summary: parts.length ? `${parts.join(', ')}.` : '', lines };
 }
 
-/** In the order in which they are told. */
+/** Kinds of changes in the order of their lines. */
 const ORDER = [
   'handovers',
   'moves',
@@ -44,20 +44,20 @@ const ORDER = [
 ] as const;
 
 type Kind = (typeof ORDER)[number];
-type Told = Record<Kind, string[]>;
+type PairLines = Record<Kind, string[]>;
 
 const primaries = (count: number) => plural(count, 'primary', 'primaries');
 
 const SUMMARY: Record<Exclude<Kind, 'slots'>, (count: number) => string> = {
-  handovers: (count) => `${primaries(count)} ${count === 1 ? 'hands' : 'hand'} over`,
+  handovers: (count) => `${plural(count, 'primary role')} ${count === 1 ? 'is' : 'are'} switched`,
   moves: (count) => `${plural(count, 'shard')} ${count === 1 ? 'moves' : 'move'} to another node`,
   newPairs: (count) => `${primaries(count)} ${count === 1 ? 'is' : 'are'} added`,
   newReplicas: (count) => `${plural(count, 'replica')} ${count === 1 ? 'is' : 'are'} added`,
-  goingPairs: (count) => `${primaries(count)} ${count === 1 ? 'goes' : 'go'}`,
-  goingReplicas: (count) => `${plural(count, 'replica')} ${count === 1 ? 'goes' : 'go'}`,
+  goingPairs: (count) => `${primaries(count)} ${count === 1 ? 'is' : 'are'} removed`,
+  goingReplicas: (count) => `${plural(count, 'replica')} ${count === 1 ? 'is' : 'are'} removed`,
 };
 
-const NOTHING: Told = {
+const NO_LINES: PairLines = {
   handovers: [],
   moves: [],
   newPairs: [],
@@ -67,64 +67,70 @@ const NOTHING: Told = {
   slots: [],
 };
 
-function tellPair(change: PairChange): Told {
+function describePair(change: PairChange): PairLines {
   const { before, after } = change;
-  if (!before.length) return { ...NOTHING, newPairs: [newPair(change)] };
-  if (!after.length) return { ...NOTHING, goingPairs: [goingPair(change)] };
+  if (!before.length) return { ...NO_LINES, newPairs: [newPair(change)] };
+  if (!after.length) return { ...NO_LINES, goingPairs: [removedPair(change)] };
   const { moves, arriving, going } = movementOf(change);
-  const lead = before.find(({ primary }) => primary);
+  const primary = before.find(({ primary }) => primary);
   return {
-    ...NOTHING,
-    handovers: handover(change, lead),
+    ...NO_LINES,
+    handovers: switchoverWords(change, primary),
     moves: moves.map(({ from, to }) => moveWords(from, to)),
     newReplicas: arriving.map(
-      ({ node }) => `A replica of ${(lead ?? before[0])?.name} comes to node ${node}`,
+      ({ node }) => `A replica of ${(primary ?? before[0])?.name} is added on node ${node}`,
     ),
-    goingReplicas: going.map(({ name, node }) => `${name} on node ${node} goes`),
-    slots: slotWords(change, lead),
+    goingReplicas: going.map(({ name, node }) => `${name} on node ${node} is removed`),
+    slots: slotWords(change, primary),
   };
 }
 
-/** Who leads afterwards is there already. */
-function handover({ before, after, slots }: PairChange, lead: HeldSeat | undefined): string[] {
-  const next = after.find(({ primary }) => primary);
-  const promoted = before.find(({ node, primary }) => node === next?.node && !primary);
+/** Describe the promotion of an existing replica, if the plan has one. */
+function switchoverWords(
+  { before, after, slots }: PairChange,
+  primary: HeldSeat | undefined,
+): string[] {
+  const next = after.find((seat) => seat.primary);
+  const promoted = before.find((seat) => seat.node === next?.node && !seat.primary);
   if (!promoted) return [];
-  const of = lead ? ` in place of ${lead.name} on node ${lead.node}` : '';
+  const of = primary ? ` in place of ${primary.name} on node ${primary.node}` : '';
   return [
     `${promoted.name} on node ${promoted.node} becomes the primary of ${slotsOf(slots.before)}${of}`,
   ];
 }
 
 function moveWords(from: HeldSeat, to: Seat): string {
-  const lead = to.primary && !from.primary ? ' and becomes primary' : '';
-  return `${from.name} moves from node ${from.node} to node ${to.node}${lead}`;
+  const promotion = to.primary && !from.primary ? ' and becomes primary' : '';
+  return `${from.name} moves from node ${from.node} to node ${to.node}${promotion}`;
 }
 
 function newPair({ after, slots }: PairChange): string {
   const [first, ...others] = primariesFirst(after);
   const replicas = others.map(({ node }) => `node ${node}`).join(', ');
-  const where = `node ${first?.node}${replicas ? `, with its replica on ${replicas}` : ''}`;
+  const where = `node ${first?.node}${replicas ? `, with its replica on ${replicas},` : ''}`;
   return `A new primary on ${where} gets ${plural(countSlots(slots.after), 'slot')}`;
 }
 
-function goingPair({ before, slots }: PairChange): string {
+function removedPair({ before, slots }: PairChange): string {
   const names = primariesFirst(before).map(({ name, node }) => `${name} on node ${node}`);
   const count = plural(countSlots(slots.before), 'slot');
-  return `${names.join(' and ')} ${names.length === 1 ? 'goes' : 'go'}; ${count} move to the others`;
+  return `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} removed; ${count} move to other primaries`;
 }
 
-function slotWords({ slots }: PairChange, lead: HeldSeat | undefined): string[] {
+function slotWords({ slots }: PairChange, primary: HeldSeat | undefined): string[] {
   const [before, after] = [countSlots(slots.before), countSlots(slots.after)];
-  if (before === after || !lead) return [];
-  const verb = after < before ? 'gives away' : 'gets';
+  if (before === after || !primary) return [];
   const difference = Math.abs(after - before);
+  const effect =
+    after < before
+      ? `gives up ${plural(difference, 'slot')}`
+      : `gets ${plural(difference, 'more slot')}`;
   return [
-    `${lead.name} ${verb} ${plural(difference, 'slot')}${after < before ? '' : ' more'}: ${before.toLocaleString('en-US')} → ${after.toLocaleString('en-US')}`,
+    `${primary.name} ${effect}: ${before.toLocaleString('en-US')} → ${after.toLocaleString('en-US')}`,
   ];
 }
 
-/** Long lists of ranges are counted. */
+/** Return the slot ranges, or the number of slots if there are more than three ranges. */
 function slotsOf(ranges: PairChange['slots']['before']): string {
   return ranges.length > 3 ? plural(countSlots(ranges), 'slot') : `slots ${showSlots(ranges)}`;
 }

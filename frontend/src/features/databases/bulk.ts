@@ -1,15 +1,15 @@
-/** What can be ordered for several databases at once. */
+/** Actions for several databases at once. */
 import { deleteBdb, rebalance, resumeTraffic, stopTraffic } from '@/api/bdbs';
 import type { Bdb } from '@/api/types';
 
 export interface BulkAction {
   id: 'stop' | 'resume' | 'rebalance' | 'delete';
   label: string;
-  /** What will happen, in a sentence. */
+  /** Text that describes the effect. */
   warning: string;
-  /** Asks for the number of databases to be typed. */
+  /** Whether the user has to type the number of databases to confirm. */
   typed: boolean;
-  /** Databases that it makes sense for. */
+  /** Whether the state of the database allows the action. */
   fits: (bdb: Bdb) => boolean;
   order: (bdb: Bdb) => Promise<unknown>;
 }
@@ -21,7 +21,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     id: 'rebalance',
     label: 'Rebalance',
     warning:
-      'Shards go where the placement of their database wants them, while the databases go on serving.',
+      'Shards move according to the placement policy of their database. The databases continue to serve requests.',
     typed: false,
     fits: isActive,
     order: ({ uid }) => rebalance(uid, false),
@@ -30,7 +30,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     id: 'stop',
     label: 'Stop traffic',
     warning:
-      'All their clients are disconnected, and nobody can connect until traffic is resumed. Data stays, and failovers go on.',
+      'All clients are disconnected and cannot connect until you resume traffic. The data is kept, and failovers still take place.',
     typed: true,
     fits: (bdb) => isActive(bdb) && !bdb.traffic_manually_disabled,
     order: ({ uid }) => stopTraffic(uid),
@@ -46,7 +46,7 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
   {
     id: 'delete',
     label: 'Delete',
-    warning: 'All their shards are stopped and all their data is removed. This cannot be undone.',
+    warning: 'All shards are stopped and all data is deleted. This cannot be undone.',
     typed: true,
     fits: ({ status }) => status !== 'delete-pending',
     order: ({ uid }) => deleteBdb(uid),

@@ -7,44 +7,44 @@ const words = (body: UpdateBdb, of: Partial<Bdb> = {}) =>
   changeWords({ ...bdb, ...of }, body).map((line) => line.replaceAll('\u00a0', ' '));
 
 describe('changeWords', () => {
-  it('says what becomes of each shard', () => {
-    expect(words({ shards_count: 6 })).toEqual(['Each shard may use 512 MiB instead of 1 GiB.']);
+  it('shows the new memory limit of each shard', () => {
+    expect(words({ shards_count: 6 })).toEqual(['Each shard can use 512 MiB instead of 1 GiB.']);
     expect(words({ shards_count: 6 }, { memory_size: 0 })).toEqual([]);
   });
 
-  it('says what replication costs and what its end means', () => {
+  it('describes the effects of enabling and disabling replication', () => {
     expect(words({ replication: true }, { replication: false })).toEqual([
-      'A replica of each of 3 primaries is made, on another node than its primary.',
-      'Each shard may use 1 GiB instead of 2 GiB.',
+      'A replica of each of 3 primaries is created on another node.',
+      'Each shard can use 1 GiB instead of 2 GiB.',
     ]);
     expect(words({ replication: false })[0]).toBe(
-      '3 replicas are removed: nothing takes over when a node is lost.',
+      '3 replicas are removed. After this, no replica can take over if a node fails.',
     );
   });
 
-  it('says how shards get another number of threads', () => {
-    expect(words({ io_threads: 4 })[0]).toMatch(/^Shards of Valkey 9 take .* while they run/);
+  it('describes how shards change their number of threads', () => {
+    expect(words({ io_threads: 4 })[0]).toMatch(/^Shards with Valkey 9 apply .* while they run/);
   });
 
-  it('says where shards go', () => {
+  it('describes the new placement', () => {
     expect(words({ shards_placement: 'dense' })).toEqual([
-      'Shards move until they are packed on as few nodes as possible.',
+      'Shards move until they are on as few nodes as possible.',
     ]);
   });
 });
 
 describe('persistence', () => {
-  it('says what it costs, and what its end means', () => {
+  it('describes the effects of enabling and disabling it', () => {
     expect(words({ data_persistence: 'aof' })[0]).toMatch(/^Each shard writes all its data/);
     expect(words({ data_persistence: 'aof' }, { data_persistence: 'aof' })).toEqual([]);
-    expect(words({ data_persistence: 'disabled' })[0]).toMatch(/lost for good/);
+    expect(words({ data_persistence: 'disabled' })[0]).toMatch(/lost permanently/);
     expect(isTold({ data_persistence: 'aof' })).toBe(true);
     expect(isTold({ name: 'x' })).toBe(false);
   });
 });
 
 describe('clients', () => {
-  it('says who is cut off, and that addresses change', () => {
+  it('describes disconnected clients and changed addresses', () => {
     expect(words({ tls_mode: 'enabled' })[0]).toMatch(/without TLS are disconnected/);
     expect(words({ tls_mode: 'disabled' })[0]).toMatch(/unencrypted connections only/);
     expect(words({ proxy_policy: 'all-nodes' })[0]).toMatch(/^Addresses of the endpoint/);
@@ -54,7 +54,7 @@ describe('clients', () => {
 });
 
 describe('changesShape', () => {
-  it('leaves names and limits out', () => {
+  it('ignores names and limits', () => {
     expect(changesShape({ name: 'x', memory_size: 1 })).toBe(false);
     expect(changesShape({ replication: false })).toBe(true);
   });

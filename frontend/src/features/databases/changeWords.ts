@@ -1,45 +1,45 @@
-/** What a change of shape means, as far as the page can tell by itself. Pure. */
+/** Effects of a change as text, as far as they are known without a plan of the console. Pure functions. */
 import type { Bdb, UpdateBdb } from '@/api/types';
 import { format, plural } from '@/lib/format';
 
-/** Fields whose change moves, makes or removes shards, or may replace them. */
+/** Fields whose change moves, creates, removes or replaces shards. */
 const SHAPE = ['shards_count', 'replication', 'shards_placement', 'io_threads'] as const;
 
-/** Fields whose change has consequences that are said before it is saved. */
-const TOLD = [...SHAPE, 'data_persistence', 'proxy_policy', 'tls_mode'] as const;
+/** Fields whose change has effects that are shown before it is saved. */
+const WITH_EFFECTS = [...SHAPE, 'data_persistence', 'proxy_policy', 'tls_mode'] as const;
 
-export const isTold = (body: UpdateBdb): boolean => TOLD.some((field) => field in body);
+export const isTold = (body: UpdateBdb): boolean => WITH_EFFECTS.some((field) => field in body);
 
-/** Some clients are disconnected, or have to connect in another way. */
+/** Whether the change disconnects clients, or requires them to connect differently. */
 export const cutsOff = (body: UpdateBdb): boolean => 'tls_mode' in body;
 
 export const changesShape = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
 
 export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
-  const wanted = { ...bdb, ...body };
+  const changed = { ...bdb, ...body };
   const primaries = plural(bdb.shards_count, 'primary', 'primaries');
   return [
     ...(body.replication === true
-      ? [`A replica of each of ${primaries} is made, on another node than its primary.`]
+      ? [`A replica of each of ${primaries} is created on another node.`]
       : []),
     ...(body.replication === false
       ? [
-          `${plural(bdb.shards_count, 'replica')} ${bdb.shards_count === 1 ? 'is' : 'are'} removed: nothing takes over when a node is lost.`,
+          `${plural(bdb.shards_count, 'replica')} ${bdb.shards_count === 1 ? 'is' : 'are'} removed. After this, no replica can take over if a node fails.`,
         ]
       : []),
     ...(body.shards_placement
       ? [
           body.shards_placement === 'sparse'
             ? 'Shards move until they are spread over as many nodes as possible.'
-            : 'Shards move until they are packed on as few nodes as possible.',
+            : 'Shards move until they are on as few nodes as possible.',
         ]
       : []),
     ...(body.io_threads === undefined
       ? []
       : [
-          'Shards of Valkey 9 take the number of threads while they run; those of Valkey 8 are replaced one after the other.',
+          'Shards with Valkey 9 apply the number of threads while they run. Shards with Valkey 8 are replaced one after the other.',
         ]),
-    ...memoryWords(perShard(bdb), perShard(wanted)),
+    ...memoryWords(perShard(bdb), perShard(changed)),
     ...persistenceWords(bdb, body),
     ...clientWords(body),
   ];
@@ -48,14 +48,14 @@ export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
 function clientWords(body: UpdateBdb): string[] {
   const tls = {
     enabled: [
-      'Clients that are connected without TLS are disconnected, and nobody can connect without it.',
+      'Clients that are connected without TLS are disconnected. New connections require TLS.',
     ],
-    disabled: ['The endpoint serves unencrypted connections only; clients must not ask for TLS.'],
+    disabled: ['The endpoint accepts unencrypted connections only. Clients must not use TLS.'],
   };
   return [
     ...(body.proxy_policy
       ? [
-          'Addresses of the endpoint come or go; the tab Endpoint has those that clients should use.',
+          'Addresses of the endpoint are added or removed. The Endpoint tab shows the addresses for clients.',
         ]
       : []),
     ...(tls[body.tls_mode as keyof typeof tls] ?? []),
@@ -65,11 +65,13 @@ function clientWords(body: UpdateBdb): string[] {
 function persistenceWords(bdb: Bdb, body: UpdateBdb): string[] {
   if (body.data_persistence === undefined) return [];
   if (body.data_persistence === 'disabled') {
-    return ['Data live in memory only: a shard that is lost with its replica is lost for good.'];
+    return [
+      'Data is kept in memory only. If a shard and its replica are both lost, their data is lost permanently.',
+    ];
   }
   if (body.data_persistence === 'aof' && bdb.data_persistence !== 'aof') {
     return [
-      'Each shard writes all its data to a file once, one after the other on each node; until all are done, nothing on disk counts.',
+      'Each shard writes all its data to its append-only file; the shards of a node do this one after the other. Shards can restart from these files only after all of them are complete.',
     ];
   }
   return [];
@@ -81,5 +83,5 @@ function perShard(bdb: Pick<Bdb, 'memory_size' | 'shards_count' | 'replication'>
 
 function memoryWords(before: number, after: number): string[] {
   if (before === after || !before || !after) return [];
-  return [`Each shard may use ${format('bytes', after)} instead of ${format('bytes', before)}.`];
+  return [`Each shard can use ${format('bytes', after)} instead of ${format('bytes', before)}.`];
 }

@@ -1,4 +1,4 @@
-/** The columns of a table of databases. */
+/** Columns of the table of databases. */
 import { Badge } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Bdb } from '@/api/types';
@@ -42,7 +42,7 @@ const SHARDS: Column<Bdb> = {
   header: 'Shards',
   sort: (bdb) => bdb.shards_count,
   cell: (bdb) => (
-    <span className="num" title="Primaries, and replicas in brackets">
+    <span className="num" title="Number of primaries, with replicas in parentheses">
       {shardsText(bdb)}
     </span>
   ),
@@ -61,7 +61,7 @@ const ENDPOINT: Column<Bdb> = {
   sort: (bdb) => endpointOf(bdb)?.port ?? 0,
   cell: (bdb) => {
     const endpoint = endpointOf(bdb);
-    if (!endpoint) return <Dash why="Known once the database is created" />;
+    if (!endpoint) return <Dash why="Available when the database is created" />;
     return <CopyInline text={`${endpoint.host}:${endpoint.port}`} label="Copy endpoint" />;
   },
 };
@@ -101,15 +101,19 @@ export function features(bdb: Bdb): string[] {
   ].filter((name): name is string => typeof name === 'string');
 }
 
-/** Live figures are sorted by what they are when somebody asks for it: rows that jump each second cannot be read. */
-function live(live: Live, topic: string, metric: string): Pick<Column<Bdb>, 'sort' | 'falling'> {
+/** Sort by the live values at the time of the click. If rows moved every second, the table would be unreadable. */
+function liveSort(
+  live: Live,
+  topic: string,
+  metric: string,
+): Pick<Column<Bdb>, 'sort' | 'falling'> {
   return {
     falling: true,
     sort: ({ uid }) => live.ring(topic).latest(String(uid), metric, live.edge()),
   };
 }
 
-/** All of them, in the order of the page *Databases*. */
+/** Return all columns, in the order of the Databases page. */
 export function columnsOf(source: Live): Column<Bdb>[] {
   return [
     STATUS,
@@ -119,7 +123,7 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       id: 'memory',
       header: 'Memory',
       width: 190,
-      ...live(source, 'bdbs', 'used_memory'),
+      ...liveSort(source, 'bdbs', 'used_memory'),
       cell: (bdb) => <MemoryMeter uid={bdb.uid} limit={bdb.memory_size} />,
     },
     SHARDS,
@@ -128,7 +132,7 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       header: 'Throughput',
       align: 'right',
       width: 110,
-      ...live(source, 'bdbs', 'total_req'),
+      ...liveSort(source, 'bdbs', 'total_req'),
       cell: (bdb) => <LiveText topic="bdbs" uid={bdb.uid} metric="total_req" unit="ops" />,
     },
     {
@@ -136,14 +140,14 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       header: 'P99',
       align: 'right',
       width: 80,
-      ...live(source, 'bdbs', 'p99_latency'),
+      ...liveSort(source, 'bdbs', 'p99_latency'),
       cell: (bdb) => (
         <LiveText
           topic="bdbs"
           uid={bdb.uid}
           metric="p99_latency"
           unit="latency"
-          nothing="No requests in the last seconds"
+          nothing="No requests in the last few seconds"
         />
       ),
     },
@@ -152,7 +156,7 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       header: 'RAM hit',
       align: 'right',
       width: 80,
-      ...live(source, 'flash', 'ram_hit_ratio'),
+      ...liveSort(source, 'flash', 'ram_hit_ratio'),
       cell: (bdb) =>
         bdb.bigstore ? (
           <LiveText
@@ -160,10 +164,10 @@ export function columnsOf(source: Live): Column<Bdb>[] {
             uid={bdb.uid}
             metric="ram_hit_ratio"
             unit="ratio"
-            nothing="No key was touched in the last seconds"
+            nothing="No key was accessed in the last few seconds"
           />
         ) : (
-          <Dash why="All of it is in RAM" />
+          <Dash why="The database is in RAM only" />
         ),
     },
     SPARK,

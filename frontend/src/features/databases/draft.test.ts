@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { change, EMPTY_DRAFT, splitMemory, toCurl, toRequest } from './draft';
 
 describe('change', () => {
-  it('lets the cluster API set sharding, sparse placement and all primary shards', () => {
+  it('enables sharding, sparse placement and a proxy on all nodes with primaries with the cluster API', () => {
     const next = change(EMPTY_DRAFT, { oss_cluster: true });
     expect(next).toMatchObject({
       sharding: true,
@@ -11,26 +11,26 @@ describe('change', () => {
     });
   });
 
-  it('keeps what was chosen afterwards', () => {
+  it('keeps a later selection', () => {
     const next = change(change(EMPTY_DRAFT, { oss_cluster: true }), { shards_placement: 'dense' });
     expect(next.shards_placement).toBe('dense');
     expect(next.oss_cluster).toBe(true);
   });
 
-  it('turns the cluster API off with sharding', () => {
+  it('disables the cluster API with sharding', () => {
     const next = change(change(EMPTY_DRAFT, { oss_cluster: true }), { sharding: false });
     expect(next).toMatchObject({ oss_cluster: false, shards_count: 1 });
   });
 });
 
 describe('toRequest', () => {
-  it('says how much of a database on flash may be RAM', () => {
+  it('includes the RAM limit of a flash database', () => {
     const body = toRequest({ ...EMPTY_DRAFT, flash: true, memory: 1 });
     expect(body).toMatchObject({ bigstore: true, bigstore_ram_size: 107_374_183 });
     expect(toRequest(EMPTY_DRAFT)).not.toHaveProperty('bigstore');
   });
 
-  it('leaves out what was left empty', () => {
+  it('omits empty fields', () => {
     const body = toRequest({ ...EMPTY_DRAFT, name: 'demo' });
     expect(body).not.toHaveProperty('port');
     expect(body).not.toHaveProperty('io_threads');
@@ -44,15 +44,15 @@ describe('toRequest', () => {
     });
   });
 
-  it('leaves encryption between nodes to the policy unless it was chosen', () => {
+  it('omits encryption between nodes unless it was selected', () => {
     expect('data_internode_encryption' in toRequest(EMPTY_DRAFT)).toBe(false);
-    const clear = toRequest({ ...EMPTY_DRAFT, between_nodes: 'clear' });
-    expect(clear.data_internode_encryption).toBe(false);
+    const unencrypted = toRequest({ ...EMPTY_DRAFT, between_nodes: 'clear' });
+    expect(unencrypted.data_internode_encryption).toBe(false);
     const encrypted = toRequest({ ...EMPTY_DRAFT, between_nodes: 'encrypted' });
     expect(encrypted.data_internode_encryption).toBe(true);
   });
 
-  it('translates durability', () => {
+  it('converts durability to persistence fields', () => {
     expect(toRequest({ ...EMPTY_DRAFT, durability: 'aof-always' })).toMatchObject({
       data_persistence: 'aof',
       aof_policy: 'appendfsync-always',
@@ -65,7 +65,7 @@ describe('toRequest', () => {
 });
 
 describe('toCurl', () => {
-  it('never shows a password', () => {
+  it('never contains a password', () => {
     const text = toCurl({ ...EMPTY_DRAFT, name: 'demo', password: 'hush-hush' }, 'https://x:9443');
     expect(text).not.toContain('hush-hush');
     expect(text).toContain('<database-password>');
@@ -73,7 +73,7 @@ describe('toCurl', () => {
     expect(text).toContain('https://x:9443/v1/bdbs');
   });
 
-  it('survives quotes in a shell', () => {
+  it('escapes quotes for the shell', () => {
     const tags = [{ key: "it's", value: '' }];
     expect(toCurl({ ...EMPTY_DRAFT, tags }, '')).toContain("it'\\''s");
   });

@@ -1,4 +1,4 @@
-/** The create form as data: defaults, the request it becomes, and the same as curl. Pure. */
+/** State of the create form: defaults, the request and the equivalent curl command. Pure functions. */
 import type { Bdb, CreateBdb, Tag } from '@/api/types';
 import { RAM_PERCENT_MIN, ramBytes } from './flash';
 
@@ -7,12 +7,12 @@ export type MemoryUnit = keyof typeof MEMORY_UNITS;
 
 export interface CreateDraft {
   name: string;
-  /** As typed; empty means automatic. */
+  /** As typed. If empty, the console chooses. */
   port: string;
   memory: number | string;
   memory_unit: MemoryUnit;
   flash: boolean;
-  /** The part of a flash database's memory that may be RAM. */
+  /** Percentage of a flash database's memory that can be RAM. */
   ram_percent: number;
   eviction_policy: CreateBdb['eviction_policy'] & string;
   replication: boolean;
@@ -21,7 +21,7 @@ export interface CreateDraft {
   oss_cluster: boolean;
   shards_placement: 'dense' | 'sparse';
   proxy_policy: NonNullable<CreateBdb['proxy_policy']>;
-  /** Empty means that the console chooses. */
+  /** If empty, the console chooses. */
   io_threads: number | string;
   durability: Durability;
   password: string;
@@ -30,13 +30,13 @@ export interface CreateDraft {
   tags: Tag[];
 }
 
-/** Whether shards and proxies encrypt what they say to each other; `policy`: as the cluster's policy has it. */
+/** Whether traffic between shards and proxies is encrypted; `policy` uses the cluster policy. */
 export type BetweenNodes = 'policy' | 'encrypted' | 'clear';
 
 export const BETWEEN_NODES: readonly { value: BetweenNodes; label: string }[] = [
-  { value: 'policy', label: 'As the policy of the cluster has it' },
+  { value: 'policy', label: 'Use the cluster policy' },
   { value: 'encrypted', label: 'Encrypted' },
-  { value: 'clear', label: 'In clear, on a network you trust' },
+  { value: 'clear', label: 'Unencrypted, for trusted networks' },
 ];
 
 export type Durability = 'none' | 'aof-always' | 'aof-second' | 'snap-1' | 'snap-6' | 'snap-12';
@@ -61,7 +61,7 @@ export const EVICTION_POLICIES = [
   'noeviction',
 ] as const;
 
-/** The standard hash-tag policy: what stands between braces, else the whole key. */
+/** The standard hash tag rules: hash the part of a key in braces, otherwise the complete key. */
 export const STANDARD_HASHING = [{ regex: '.*\\{(?<tag>.*)\\}.*' }, { regex: '(?<tag>.*)' }];
 
 export const EMPTY_DRAFT: CreateDraft = {
@@ -91,17 +91,17 @@ export const memoryBytes = (draft: Pick<CreateDraft, 'memory' | 'memory_unit'>):
     ? Number.NaN
     : Math.round(Number(draft.memory) * MEMORY_UNITS[draft.memory_unit]);
 
-/** How many shards will run, replicas included. */
+/** Return the number of shards, including replicas. */
 export const processes = (draft: Pick<CreateDraft, 'sharding' | 'shards_count' | 'replication'>) =>
   (draft.sharding ? Number(draft.shards_count) || 1 : 1) * (draft.replication ? 2 : 1);
 
-/** The largest unit in which the number is still short. */
+/** Return bytes as an amount in the largest unit that gives at least 1; MiB if none does. */
 export function splitMemory(bytes: number): Pick<CreateDraft, 'memory' | 'memory_unit'> {
   const unit = (['TiB', 'GiB'] as const).find((name) => bytes >= MEMORY_UNITS[name]) ?? 'MiB';
   return { memory: Number((bytes / MEMORY_UNITS[unit]).toFixed(4)), memory_unit: unit };
 }
 
-/** Switches that pull others along, as in the reference's interface. */
+/** Apply a change to the draft. Some fields change others, as in the Redis Enterprise UI. */
 export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDraft {
   const next = { ...draft, ...part };
   if (part.oss_cluster) {
@@ -119,7 +119,7 @@ export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDr
   return next;
 }
 
-/** What a database has; undefined when that is none of the choices, for example snapshots by several rules. */
+/** Return the durability of a database; undefined if it is not one of the choices, for example with several snapshot rules. */
 export function durabilityOf(bdb: Bdb): Durability | undefined {
   if (bdb.data_persistence === 'disabled') return 'none';
   if (bdb.data_persistence === 'aof') {
@@ -159,12 +159,12 @@ export function toRequest(draft: CreateDraft): CreateBdb {
     shards_placement: draft.shards_placement,
     oss_cluster: draft.oss_cluster,
     proxy_policy: draft.proxy_policy,
-    // A draft that was kept from before has none.
+    // Drafts that an earlier release stored do not have this field.
     ...(draft.io_threads ? { io_threads: Number(draft.io_threads) } : {}),
     ...durabilityFields(draft.durability),
     ...(draft.password ? { authentication_redis_pass: draft.password } : {}),
     ...(draft.tls ? { tls_mode: 'enabled' } : {}),
-    // A draft that was kept from before says nothing.
+    // Drafts that an earlier release stored do not have this field.
     ...(draft.between_nodes && draft.between_nodes !== 'policy'
       ? { data_internode_encryption: draft.between_nodes === 'encrypted' }
       : {}),
@@ -172,7 +172,7 @@ export function toRequest(draft: CreateDraft): CreateBdb {
   };
 }
 
-/** The same request for a terminal. Passwords are placeholders, always. */
+/** Return the request as a curl command. Passwords are always placeholders. */
 export function toCurl(draft: CreateDraft, origin: string): string {
   const body = toRequest(draft);
   if (body.authentication_redis_pass) body.authentication_redis_pass = '<database-password>';

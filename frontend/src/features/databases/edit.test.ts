@@ -22,26 +22,26 @@ const bdb = (part: Partial<Bdb> = {}) =>
   }) as Bdb;
 
 describe('an edit', () => {
-  it('sends only what was touched, whatever others change meanwhile', () => {
+  it('sends only edited fields, even if others change at the same time', () => {
     const edit = touch(NOTHING, { name: 'sales' }, bdb());
     const now = bdb({ shards_count: 5, memory_size: 7 << 20 });
     expect(bodyOf(edit, now)).toEqual({ name: 'sales' });
     expect(conflictsOf(edit, now)).toEqual([]);
   });
 
-  it('turns the part that may be RAM into bytes of the memory limit', () => {
+  it('converts the RAM percentage to bytes of the memory limit', () => {
     const onFlash = bdb({ bigstore: true, memory_size: 1000, bigstore_ram_size: 100 });
     const edit = touch(NOTHING, { ram_percent: 25 }, onFlash);
     expect(bodyOf(edit, onFlash)).toEqual({ bigstore_ram_size: 250 });
   });
 
-  it('sends a number of threads, and 0 to have the console choose', () => {
+  it('sends the number of threads, and 0 if the console chooses', () => {
     const now = bdb({ io_threads: 2 });
     expect(bodyOf(touch(NOTHING, { io_threads: 4 }, now), now)).toEqual({ io_threads: 4 });
     expect(bodyOf(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
   });
 
-  it('sends how clients get to it, and 0 for no limit', () => {
+  it('sends client settings, and 0 for the default limit', () => {
     const now = bdb({ proxy_policy: 'single', tls_mode: 'disabled', max_connections: 50 });
     const clients = { proxy_policy: 'all-nodes', tls_mode: 'enabled', slave_ha: true } as const;
     const edit = touch(NOTHING, { ...clients, max_connections: '', maxclients: 20_000 }, now);
@@ -57,7 +57,7 @@ describe('an edit', () => {
     ]);
   });
 
-  it('sends persistence as the fields that say it', () => {
+  it('sends persistence as API fields', () => {
     const hourly = bdb({
       data_persistence: 'snapshot',
       snapshot_policy: [{ secs: 3600, writes: 1 }],
@@ -68,25 +68,25 @@ describe('an edit', () => {
       aof_policy: 'appendfsync-every-sec',
     });
     expect(bodyOf(touch(edit, { durability: 'snap-1' }, hourly), hourly)).toEqual({});
-    const own = bdb({ data_persistence: 'snapshot', snapshot_policy: [{ secs: 7, writes: 2 }] });
-    expect(bodyOf(touch(NOTHING, { durability: '' }, own), own)).toEqual({});
-    expect(conflictsOf(edit, own)).toEqual([
+    const custom = bdb({ data_persistence: 'snapshot', snapshot_policy: [{ secs: 7, writes: 2 }] });
+    expect(bodyOf(touch(NOTHING, { durability: '' }, custom), custom)).toEqual({});
+    expect(conflictsOf(edit, custom)).toEqual([
       {
         label: 'Persistence',
         before: 'Snapshot every hour',
-        now: 'Snapshots by other rules',
+        now: 'Custom snapshot rules',
         mine: 'Append-only file, written every second',
       },
     ]);
   });
 
-  it('sends nothing for what was put back, and an untouched limit never', () => {
-    const there = touch(NOTHING, { shards_count: 5 }, bdb());
-    expect(bodyOf(there, bdb())).toEqual({ shards_count: 5 });
-    expect(bodyOf(touch(there, { shards_count: 3 }, bdb()), bdb())).toEqual({});
+  it('sends neither restored values nor an unedited limit', () => {
+    const changed = touch(NOTHING, { shards_count: 5 }, bdb());
+    expect(bodyOf(changed, bdb())).toEqual({ shards_count: 5 });
+    expect(bodyOf(touch(changed, { shards_count: 3 }, bdb()), bdb())).toEqual({});
   });
 
-  it('tells of what both changed, until the reader decides', () => {
+  it('reports conflicts until the user resolves them', () => {
     const edit = touch(NOTHING, { shards_count: 4 }, bdb());
     const now = bdb({ shards_count: 6 });
     expect(conflictsOf(edit, now)).toEqual([

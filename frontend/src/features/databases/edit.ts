@@ -1,4 +1,4 @@
-/** What somebody edits of a database, as fields of a form and as the request they become. Pure. */
+/** Edits of a database: form fields, the request and conflicts. Pure functions. */
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb, UpdateBdb } from '@/api/types';
 import { changed, conflicting, type Edit } from '@/lib/edits';
@@ -20,14 +20,14 @@ export interface Editable {
   memory: { memory: number | string; memory_unit: MemoryUnit };
   ram_percent: number;
   eviction_policy: Bdb['eviction_policy'];
-  /** Empty: as it is, which is none of the choices. */
+  /** Empty if the current setting is not one of the choices. */
   durability: Durability | '';
   shards_count: number | string;
   replication: boolean;
   shards_placement: Bdb['shards_placement'];
   io_threads: number | string;
   proxy_policy: Bdb['proxy_policy'];
-  /** Empty: no limit of its own. */
+  /** If empty, the default limit of the proxy applies. */
   max_connections: number | string;
   maxclients: number | string;
   tls_mode: 'enabled' | 'disabled';
@@ -38,7 +38,7 @@ export interface Editable {
 
 export type Field = keyof Editable;
 
-/** What was typed, over the live object. */
+/** Edited fields on top of the live object. */
 export type BdbEdit = Edit<Editable>;
 
 export const LABELS: Readonly<Record<Field, string>> = {
@@ -81,7 +81,7 @@ export const editable = (bdb: Bdb): Editable => ({
 
 const NUMBERS: ReadonlySet<Field> = new Set(['io_threads', 'max_connections', 'maxclients']);
 
-/** The fields that differ from the database as it is now. */
+/** Return the fields that differ from the current database. */
 export function bodyOf(edit: BdbEdit, bdb: Bdb): UpdateBdb {
   const { patch } = edit;
   const live = editable(bdb);
@@ -95,7 +95,7 @@ export function bodyOf(edit: BdbEdit, bdb: Bdb): UpdateBdb {
     else if (field === 'durability') {
       if (patch.durability) Object.assign(body, durabilityFields(patch.durability));
     }
-    // Empty: as the console chooses, and no limit.
+    // An empty value becomes 0: the console chooses, or the default limit applies.
     else if (NUMBERS.has(field)) Object.assign(body, { [field]: Number(patch[field]) });
     else Object.assign(body, { [field]: patch[field] });
   }
@@ -118,7 +118,7 @@ function text(value: Editable[Field] | undefined, field: Field): string {
   }
   if (field === 'tls_mode') return value === 'enabled' ? 'on' : 'off';
   if (field === 'durability') {
-    return DURABILITY.find((choice) => choice.value === value)?.label ?? 'Snapshots by other rules';
+    return DURABILITY.find((choice) => choice.value === value)?.label ?? 'Custom snapshot rules';
   }
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (Array.isArray(value)) {

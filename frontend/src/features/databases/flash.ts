@@ -1,10 +1,10 @@
-/** How a database on flash divides its memory, in the console's arithmetic. Pure. */
+/** Memory of flash databases, calculated in the same way as in the console. Pure functions. */
 import type { Bdb } from '@/api/types';
 
 export const RAM_PERCENT_MIN = 10;
-/** Above, flash hardly pays. */
+/** With a higher percentage, flash has little benefit. */
 export const RAM_PERCENT_ADVISED = 50;
-/** A replicated shard has nearly this much before its first key. */
+/** Minimum in bytes: an empty replicated shard uses almost this much RAM. */
 export const SHARD_RAM_MIN = 16 * 2 ** 20;
 
 export const ramBytes = (memory: number, percent: number): number =>

@@ -1,9 +1,9 @@
-/** Which databases and columns a list shows. Pure. */
+/** Filter and selection of the list of databases. Pure functions. */
 import type { Bdb } from '@/api/types';
 import { features, tagsText } from './columns';
 import { bdbState, endpointOf } from './status';
 
-/** Those that have every word somewhere: in the name, number, state, endpoint, features or tags. */
+/** Return the databases that contain every word of the text in their name, uid, state, endpoint, features or tags. */
 export function narrowed(bdbs: readonly Bdb[], text: string): Bdb[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return bdbs.filter((bdb) => {
@@ -19,6 +19,6 @@ function textOf(bdb: Bdb): string {
   return parts.join(' ').toLowerCase();
 }
 
-/** The chosen ones that still exist. */
+/** Return the selected databases that still exist. */
 export const present = (chosen: ReadonlySet<number>, bdbs: readonly Bdb[]): Bdb[] =>
   bdbs.filter(({ uid }) => chosen.has(uid));

@@ -22,9 +22,11 @@ describe('planWords', () => {
     ]);
     expect(lines[0]).toBe('6 primary shards, each with a replica on another node');
     expect(lines[1]).toBe(
-      'Placed now on node 1: 2 primaries and 1 replica; node 2: 1 primary and 1 replica; node 3: 1 replica',
+      'Placement: node 1: 2 primaries and 1 replica; node 2: 1 primary and 1 replica; node 3: 1 replica',
     );
-    expect(lines[2]).toBe('12 GiB of memory with replicas, 1 GiB per shard; 6 GiB for your data');
+    expect(lines[2]).toBe(
+      '12 GiB of memory including replicas, 1 GiB per shard; 6 GiB for your data',
+    );
     expect(lines[3]).toBe('16,384 hash slots, about 2,730 per primary');
   });
 
@@ -33,16 +35,16 @@ describe('planWords', () => {
     expect(lines[2]).toBe('On flash: 1 GiB in RAM, 3 GiB on flash, 512 MiB of RAM per shard');
   });
 
-  it('says when there is no limit, and nothing of places it does not know', () => {
+  it('states that there is no limit, and omits an unknown placement', () => {
     expect(words({ memory: 0 })[1]).toBe('No memory limit');
   });
 
-  it('counts the nodes where there are many', () => {
+  it('shows only the number of nodes if there are many', () => {
     const many = Array.from({ length: 8 }, (_, index) => pair(index + 1, ((index + 1) % 8) + 1));
-    expect(placeWords(many).replaceAll('\u00a0', ' ')).toBe('Placed on 8 nodes');
+    expect(placeWords(many).replaceAll('\u00a0', ' ')).toBe('Placement: 8 nodes');
   });
 
-  it('is silent about a number that is none', () => {
+  it('is empty if the number of shards is invalid', () => {
     expect(words({ sharding: true, shards_count: '' })).toEqual([]);
   });
 });

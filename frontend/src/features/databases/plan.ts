@@ -1,10 +1,11 @@
-/** What a draft will make, in plain words. Pure. */
+/** Summary of the database that a draft creates. Pure functions. */
 import type { BlueprintPair } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { type CreateDraft, DURABILITY, memoryBytes } from './draft';
 import { ramBytes } from './flash';
 
-const MANY = 6;
+/** With more nodes, only their number is shown. */
+const MAX_NODES_LISTED = 6;
 
 export function planWords(
   draft: CreateDraft,
@@ -31,30 +32,30 @@ function shardWords(primaries: number, replication: boolean): string {
   return `${plural(primaries, 'primary shard')}, each with a replica on another node`;
 }
 
-/** Where the console would put the shards; it knows more of the nodes than the page. */
+/** Describe the placement that the console planned. */
 export function placeWords(blueprint: readonly BlueprintPair[]): string {
   const counts = new Map<number, { master: number; slave: number }>();
   for (const { node_uid, role } of blueprint.flatMap(({ nodes }) => nodes)) {
-    const held = counts.get(Number(node_uid)) ?? { master: 0, slave: 0 };
-    held[role as 'master' | 'slave'] += 1;
-    counts.set(Number(node_uid), held);
+    const count = counts.get(Number(node_uid)) ?? { master: 0, slave: 0 };
+    count[role as 'master' | 'slave'] += 1;
+    counts.set(Number(node_uid), count);
   }
-  const told = [...counts].sort(([a], [b]) => a - b);
-  if (told.length > MANY) return `Placed on ${plural(told.length, 'node')}`;
-  const each = told.map(([node, { master, slave }]) => {
+  const nodes = [...counts].sort(([a], [b]) => a - b);
+  if (nodes.length > MAX_NODES_LISTED) return `Placement: ${plural(nodes.length, 'node')}`;
+  const lines = nodes.map(([node, { master, slave }]) => {
     const parts = [
       master && plural(master, 'primary', 'primaries'),
       slave && plural(slave, 'replica'),
     ];
     return `node ${node}: ${parts.filter(Boolean).join(' and ')}`;
   });
-  return `Placed now on ${each.join('; ')}`;
+  return `Placement: ${lines.join('; ')}`;
 }
 
 function memoryWords(bytes: number, total: number, replication: boolean): string {
   const each = `${format('bytes', bytes / total)} per shard`;
   if (!replication) return `${format('bytes', bytes)} of memory, ${each}`;
-  return `${format('bytes', bytes)} of memory with replicas, ${each}; ${format('bytes', bytes / 2)} for your data`;
+  return `${format('bytes', bytes)} of memory including replicas, ${each}; ${format('bytes', bytes / 2)} for your data`;
 }
 
 function flashWords(bytes: number, percent: number, total: number): string {
@@ -77,7 +78,7 @@ function accessWords(draft: CreateDraft): string {
 }
 
 function durabilityWords(draft: CreateDraft): string {
-  if (draft.durability === 'none') return 'Nothing on disk: data lives in memory only';
+  if (draft.durability === 'none') return 'No persistence: data is kept in memory only';
   const label = DURABILITY.find(({ value }) => value === draft.durability)?.label ?? '';
-  return `On disk: ${label.charAt(0).toLowerCase()}${label.slice(1)}`;
+  return `Persistence: ${label.charAt(0).toLowerCase()}${label.slice(1)}`;
 }

@@ -6,7 +6,7 @@ const slots = { before: [{ from: 0, to: 99 }], after: [{ from: 0, to: 99 }] };
 const held = (name: string, node: number, primary = false) => ({ name, node, primary });
 
 describe('pictureOf', () => {
-  it('leaves out pairs that stay as they are', () => {
+  it('omits pairs that do not change', () => {
     const stays: PairChange = {
       before: [held('redis:1', 1, true), held('redis:2', 2)],
       after: [
@@ -46,7 +46,7 @@ describe('pictureOf', () => {
     ]);
   });
 
-  it('shows who hands over, what is new and what goes', () => {
+  it('shows switchovers, new pairs and removed pairs', () => {
     const handover: PairChange = {
       before: [held('redis:1', 1, true), held('redis:2', 2)],
       after: [
@@ -79,7 +79,7 @@ describe('pictureOf', () => {
     expect(rows.flatMap(({ arrows }) => arrows)).toEqual([]);
   });
 
-  it('is not made of more than a person tells apart', () => {
+  it('returns null for more than 16 changed pairs', () => {
     const gone: PairChange = { before: [held('redis:5', 2, true)], after: [], slots };
     expect(pictureOf(Array.from({ length: 16 }, () => gone))).not.toBeNull();
     expect(pictureOf(Array.from({ length: 17 }, () => gone))).toBeNull();

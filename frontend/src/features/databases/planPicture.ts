@@ -1,13 +1,13 @@
-/** A plan as a picture: a row per pair that changes, a column per node, and what moves from where to where. Pure. */
+/** Diagram of a placement plan: a row per changed pair, a column per node, and arrows for moves. Pure functions. */
 import { countSlots, showSlots } from '@/lib/slots';
 import { movementOf, type PairChange } from './blueprint';
 
 export interface PlanSeat {
   node: number;
-  /** Of what is there; what comes has no number yet. */
+  /** Name of an existing shard; new shards have no number yet. */
   name: string | undefined;
   role: 'P' | 'r';
-  /** What it is afterwards, where that is something else. */
+  /** The new role, if it changes. */
   becomes: 'P' | 'r' | undefined;
   state: 'stays' | 'leaves' | 'comes';
 }
@@ -24,17 +24,19 @@ export interface PlanPicture {
   rows: PlanRow[];
 }
 
-/** More are not told apart in a dialog; the sentences say all of it. */
-const ROWS = 16;
-const NODES = 6;
+/** Limits of the diagram, so that it stays readable in a dialog. The text describes all changes. */
+const MAX_ROWS = 16;
+const MAX_NODES = 6;
 
-/** Null when nothing changes, or too much for a picture. */
+/** Return the diagram; null if nothing changes or the diagram would be too large. */
 export function pictureOf(changes: readonly PairChange[]): PlanPicture | null {
   const rows = changes.map(rowOf).filter(({ seats }) => seats.some(isChange));
   const nodes = [...new Set(rows.flatMap(({ seats }) => seats.map(({ node }) => node)))].sort(
     (a, b) => a - b,
   );
-  return rows.length && rows.length <= ROWS && nodes.length <= NODES ? { nodes, rows } : null;
+  return rows.length && rows.length <= MAX_ROWS && nodes.length <= MAX_NODES
+    ? { nodes, rows }
+    : null;
 }
 
 const isChange = ({ state, becomes }: PlanSeat): boolean =>
@@ -73,7 +75,7 @@ function rowOf(change: PairChange, id: number): PlanRow {
           }),
         ),
     ],
-    // Those of a new pair come from nowhere.
+    // New pairs have no moves.
     arrows: movementOf(change).moves.map(({ from, to }) => ({ from: from.node, to: to.node })),
   };
 }

@@ -6,7 +6,7 @@ import type { Bdb } from '@/api/types';
 import { Facts } from '@/ui/Facts';
 import { settingGroups, withoutSecrets } from './settings';
 
-/** As a live change brings it: without the password itself. */
+/** A database as in live changes, which do not contain the password. */
 const bdb = (part: Partial<Bdb> = {}) =>
   ({
     uid: 1,
@@ -32,30 +32,30 @@ function shown(object: Bdb): string {
 }
 
 describe('settings of a database', () => {
-  it('never calls a protected database open', () => {
+  it('does not show a database with a password as open', () => {
     shown(bdb());
-    expect(screen.queryByText(/open to whoever/)).toBeNull();
+    expect(screen.queryByText(/anyone who can reach the port/)).toBeNull();
     expect(withoutSecrets(bdb()).authentication_redis_pass).toBe('•••');
-    expect(shown(bdb({ authentication: false }))).toContain('None: open to whoever');
+    expect(shown(bdb({ authentication: false }))).toContain('None: anyone who can reach the port');
   });
 
-  it('tells which commands nobody may use', () => {
+  it('shows the disabled commands', () => {
     expect(shown(bdb())).toContain('Disabled commandsNone');
     expect(shown(bdb({ disabled_commands: 'FLUSHALL' }))).toContain('Disabled commandsFLUSHALL');
   });
 
-  it('says whether shards speak in clear with each other', () => {
+  it('shows whether traffic between nodes is encrypted', () => {
     expect(shown(bdb({ data_internode_encryption: true }))).toContain('Between nodesEncrypted');
-    expect(shown(bdb({ data_internode_encryption: false }))).toContain('In clear: whoever');
+    expect(shown(bdb({ data_internode_encryption: false }))).toContain('Unencrypted: anyone');
   });
 
-  it('calls one thread what it is: none beside the main thread', () => {
+  it('shows a single I/O thread as off', () => {
     expect(shown(bdb({ io_threads: 1 }))).toContain('I/O threads per shardOff');
     expect(shown(bdb({ io_threads: 4 }))).toContain('I/O threads per shard4');
   });
 
-  it('tells the limit that holds: that of the proxies, and that of each shard', () => {
-    expect(shown(bdb())).toMatch(/per proxyNo limit of its own.*per shard10,000/);
+  it('shows the connection limits of proxies and shards', () => {
+    expect(shown(bdb())).toMatch(/per proxyDefault limit.*per shard10,000/);
     expect(shown(bdb({ max_connections: 500 }))).toContain('per proxy500');
   });
 });

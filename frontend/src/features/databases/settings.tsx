@@ -1,4 +1,4 @@
-/** The settings of a database as readable groups. */
+/** Settings of a database as groups of facts. */
 import type { ReactNode } from 'react';
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb } from '@/api/types';
@@ -13,7 +13,7 @@ export interface SettingGroup {
   facts: Fact[];
 }
 
-const yes = (value: unknown): string => (value ? 'On' : 'Off');
+const onOff = (value: unknown): string => (value ? 'On' : 'Off');
 
 export function settingGroups(bdb: Bdb): SettingGroup[] {
   const endpoint = endpointOf(bdb);
@@ -44,18 +44,18 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
     {
       title: 'High availability',
       facts: [
-        ['Replication', yes(bdb.replication)],
-        ['Replica HA', yes(bdb.slave_ha)],
-        ['Rack awareness', yes(bdb.rack_aware)],
+        ['Replication', onOff(bdb.replication)],
+        ['Replica HA', onOff(bdb.slave_ha)],
+        ['Rack awareness', onOff(bdb.rack_aware)],
       ],
     },
     {
       title: 'Clustering',
       facts: [
-        ['Sharding', yes(bdb.sharding)],
+        ['Sharding', onOff(bdb.sharding)],
         ['Shards', shardsText(bdb)],
         ['Shards placement', bdb.shards_placement],
-        ['OSS Cluster API', yes(bdb.oss_cluster)],
+        ['OSS Cluster API', onOff(bdb.oss_cluster)],
         ['Database proxy', proxy(bdb.proxy_policy)],
         ['Hash slots', String(bdb.hash_slots_policy ?? '16k')],
       ],
@@ -64,36 +64,39 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
       title: 'Durability',
       facts: [
         ['Persistence', persistence(bdb)],
-        ['Backup', yes(bdb.backup)],
+        ['Backup', onOff(bdb.backup)],
       ],
     },
     {
       title: 'Access',
       facts: [
-        ['Password', bdb.authentication ? 'Set' : 'None: open to whoever reaches the port'],
-        ['Default user', yes(bdb.default_user ?? true)],
         [
-          'Roles let in',
+          'Password',
+          bdb.authentication ? 'Set' : 'None: anyone who can reach the port can use the database',
+        ],
+        ['Default user', onOff(bdb.default_user ?? true)],
+        [
+          'Roles with access',
           bdb.roles_permissions?.length ? String(bdb.roles_permissions.length) : 'None',
         ],
-        ['TLS', yes(bdb.tls_mode === 'enabled')],
+        ['TLS', onOff(bdb.tls_mode === 'enabled')],
         ['Disabled commands', String(bdb.disabled_commands || 'None')],
         [
           'Between nodes',
           bdb.data_internode_encryption
             ? 'Encrypted'
-            : 'In clear: whoever reaches the ports of shards may speak to them',
+            : 'Unencrypted: anyone who can reach the ports of the shards can connect to them',
         ],
       ],
     },
   ];
 }
 
-/** The endpoint's own, per proxy; and that of the engine, which each shard keeps to. */
+/** Return the limit of client connections per proxy, and the limit of the engine per shard. */
 function connectionLimits(bdb: Bdb): Fact[] {
   const [proxy, shard] = [Number(bdb.max_connections), Number(bdb.maxclients)];
   return [
-    ['Connections per proxy', proxy ? proxy.toLocaleString('en-US') : 'No limit of its own'],
+    ['Connections per proxy', proxy ? proxy.toLocaleString('en-US') : 'Default limit'],
     ['Connections per shard', shard ? shard.toLocaleString('en-US') : ''],
   ];
 }
@@ -103,7 +106,7 @@ function memory(bytes: number): ReactNode {
   return <span title={exact('bytes', bytes)}>{format('bytes', bytes)}</span>;
 }
 
-/** The main thread is one of them, and alone it is none. */
+/** The count includes the main thread, so 1 means that there are no additional threads. */
 function threads(count: number | undefined): string {
   return (count ?? 1) > 1 ? String(count) : 'Off';
 }
@@ -121,16 +124,16 @@ function persistence(bdb: Bdb): string {
     const rules = (bdb.snapshot_policy ?? []).map(({ secs }) => `every ${duration(secs)}`);
     return `Snapshot ${rules.join(', ')}`.trim();
   }
-  return 'None: data lives in memory only';
+  return 'None: data is kept in memory only';
 }
 
-/** Nobody should read a password over a shoulder. */
+/** Return the database with its secrets masked, so that they are not visible on screen. */
 export function withoutSecrets(bdb: Bdb): Record<string, unknown> {
   const hidden = (key: string, value: unknown) =>
     /pass|secret|client_key/.test(key) && typeof value === 'string' && value !== '';
   const shown = Object.fromEntries(
     Object.entries(bdb).map(([key, value]) => [key, hidden(key, value) ? '•••' : value]),
   );
-  // Changes come without the password itself.
+  // Live changes do not contain the password, so it is masked if authentication is on.
   return bdb.authentication ? { ...shown, authentication_redis_pass: '•••' } : shown;
 }

@@ -12,46 +12,48 @@ const bdb = (part: Partial<Bdb> = {}) =>
     primaries_down: 0,
     ...part,
   }) as Bdb;
-const said = (part: Partial<Bdb> = {}) => {
+const stateOf = (part: Partial<Bdb> = {}) => {
   const { tone, text } = bdbState(bdb(part));
   return [tone, text.replaceAll('\u00a0', ' ')];
 };
 
 describe('bdbState', () => {
-  it('is broken when slots are not served', () => {
-    expect(said({ shards_down: 3, primaries_down: 2 })).toEqual(['broken', 'Down']);
-    expect(said({ shards_down: 2, primaries_down: 1 })).toEqual([
+  it('is broken if slots are not served', () => {
+    expect(stateOf({ shards_down: 3, primaries_down: 2 })).toEqual(['broken', 'Down']);
+    expect(stateOf({ shards_down: 2, primaries_down: 1 })).toEqual([
       'broken',
       '1 of 2 primaries down',
     ]);
   });
 
-  it('needs a look when only replicas are missing or behind', () => {
-    expect(said({ shards_down: 1 })).toEqual(['attention', 'Active, 1 replica down']);
-    expect(said({ shards_in_sync: 3 })).toEqual(['attention', 'Active, 3 of 4 shards in sync']);
+  it('needs attention if only replicas are down or not in sync', () => {
+    expect(stateOf({ shards_down: 1 })).toEqual(['attention', 'Active, 1 replica down']);
+    expect(stateOf({ shards_in_sync: 3 })).toEqual(['attention', 'Active, 3 of 4 shards in sync']);
   });
 
-  it('says that clients are kept out on purpose', () => {
+  it('shows that traffic is stopped', () => {
     const stopped = { traffic_manually_disabled: true };
-    expect(said(stopped)).toEqual(['attention', 'Traffic stopped']);
-    expect(said({ ...stopped, shards_down: 2, primaries_down: 2 })).toEqual(['broken', 'Down']);
+    expect(stateOf(stopped)).toEqual(['attention', 'Traffic stopped']);
+    expect(stateOf({ ...stopped, shards_down: 2, primaries_down: 2 })).toEqual(['broken', 'Down']);
   });
 
-  it('is not well while a change is incomplete', () => {
-    const left = { incomplete_changes: ['memory_size'] };
-    expect(said(left)).toEqual(['attention', 'Active, a change is incomplete']);
-    expect(said({ ...left, primaries_down: 1, shards_down: 1 })[0]).toBe('broken');
-    expect(said({ ...left, status: 'active-change-pending', progress: 100 })[1]).toBe('Changing');
+  it('needs attention while a change is incomplete', () => {
+    const incomplete = { incomplete_changes: ['memory_size'] };
+    expect(stateOf(incomplete)).toEqual(['attention', 'Active, a change is incomplete']);
+    expect(stateOf({ ...incomplete, primaries_down: 1, shards_down: 1 })[0]).toBe('broken');
+    expect(stateOf({ ...incomplete, status: 'active-change-pending', progress: 100 })[1]).toBe(
+      'Changing',
+    );
   });
 
-  it('says nothing of shards that are expected not to run', () => {
+  it('ignores shards that are expected not to run', () => {
     const creating: Partial<Bdb> = {
       status: 'pending',
       progress: 40,
       shards_down: 4,
       primaries_down: 2,
     };
-    expect(said(creating)).toEqual(['progress', 'Creating 40 %']);
-    expect(said()).toEqual(['ok', 'Active']);
+    expect(stateOf(creating)).toEqual(['progress', 'Creating 40 %']);
+    expect(stateOf()).toEqual(['ok', 'Active']);
   });
 });

@@ -1,9 +1,9 @@
-/** The life of a database in words. */
+/** State and addresses of a database as text. */
 import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
 import type { Tone } from '@/ui/Status';
 
-const WORDS: Record<string, { tone: Tone; text: string }> = {
+const STATES: Record<string, { tone: Tone; text: string }> = {
   pending: { tone: 'progress', text: 'Creating' },
   active: { tone: 'ok', text: 'Active' },
   'active-change-pending': { tone: 'progress', text: 'Changing' },
@@ -19,16 +19,16 @@ export interface BdbState {
   title: string;
 }
 
-/** All from the one object: lists of databases and of shards are not of the same moment. */
+/** Return the state from the database object alone, because the lists of databases and shards are not from the same time. */
 export function bdbState(bdb: Bdb): BdbState {
-  const { tone, text } = WORDS[bdb.status] ?? { tone: 'unknown', text: bdb.status };
+  const { tone, text } = STATES[bdb.status] ?? { tone: 'unknown', text: bdb.status };
   const title = bdb.status_detail ?? '';
   const { shards_in_sync: synced, shards_total: total } = bdb;
   const running = bdb.status === 'pending' || bdb.status === 'active-change-pending';
   if (running && bdb.progress < 100) {
     return { tone, title, text: `${text} ${Math.round(bdb.progress)} %` };
   }
-  if (bdb.status === 'active' && bdb.shards_down) return { title, ...partly(bdb) };
+  if (bdb.status === 'active' && bdb.shards_down) return { title, ...partlyDown(bdb) };
   if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
     return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
   }
@@ -39,12 +39,12 @@ export function bdbState(bdb: Bdb): BdbState {
   return { tone, text, title };
 }
 
-/** An order ended before it had reached all shards. */
+/** Whether a change ended before it was applied to all shards. */
 export const isIncomplete = (bdb: Bdb): boolean =>
   bdb.status === 'active' && Boolean(bdb.incomplete_changes?.length);
 
-/** A primary that is down takes its slots with it; without a replica there is only less safety. */
-function partly({
+/** The slots of a primary that is down are unavailable. A replica that is down only reduces redundancy. */
+function partlyDown({
   shards_down: down,
   primaries_down: lost,
   shards_count: primaries,
@@ -66,6 +66,6 @@ export function endpointOf(bdb: Bdb): EndpointAddress | null {
   return host && port ? { host, port } : null;
 }
 
-/** Primaries and, in brackets, replicas. */
+/** Return the number of primaries, with replicas in parentheses. */
 export const shardsText = (bdb: Bdb): string =>
   bdb.replication ? `${bdb.shards_count} (+${bdb.shards_count})` : String(bdb.shards_count);

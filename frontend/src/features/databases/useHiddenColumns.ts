@@ -1,4 +1,4 @@
-/** The columns that somebody does not want to see, kept by the browser. */
+/** Columns that the user hid, stored in the browser. */
 import { useState } from 'react';
 
 const KEY = 'shardboard.databases.hidden';
@@ -22,7 +22,7 @@ export function useHiddenColumns(): [ReadonlySet<string>, (id: string, hide: boo
     try {
       localStorage.setItem(KEY, JSON.stringify([...next]));
     } catch {
-      // Without storage the choice lasts until the page is closed.
+      // Without storage, the choice is kept until the page is closed.
     }
   };
   return [hidden, change];

@@ -30,7 +30,7 @@ describe('the limits of the form', () => {
     expect(fields[field].maximum).toBe(limit);
   });
 
-  it('of the name are, too', () => {
+  it('of the name are those of the console', () => {
     const { pattern, maxLength } = fields.name;
     for (const name of ['a', 'a-b', '-a', 'a-', 'a_b', 'ä', 'a'.repeat(maxLength), '']) {
       expect(nameError(name) === undefined, name).toBe(new RegExp(pattern).test(name));
@@ -44,7 +44,7 @@ describe('validate', () => {
     expect(errors({})).toEqual([]);
   });
 
-  it('asks for a limit, flash and RAM enough of a database on flash', () => {
+  it('requires a memory limit, nodes with flash and enough RAM for a flash database', () => {
     expect(errors({ flash: true })).toEqual([]);
     expect(errors({ flash: true, memory: 0 })).toEqual(['memory_size']);
     expect(errors({ flash: true }, 3, 0)).toEqual(['bigstore']);
@@ -58,7 +58,7 @@ describe('validate', () => {
     expect(errors({ io_threads })).toEqual([]);
   });
 
-  it.each([0, 129, 1.5, 'x'])('refuses %s threads', (io_threads) => {
+  it.each([0, 129, 1.5, 'x'])('rejects %s threads', (io_threads) => {
     expect(errors({ io_threads })).toEqual(['io_threads']);
   });
 
@@ -67,7 +67,7 @@ describe('validate', () => {
   });
 
   it.each(['', 'with space', 'under_score', '-a', 'a-', 'ä', 'x'.repeat(64)])(
-    'refuses the name "%s"',
+    'rejects the name "%s"',
     (name) => {
       expect(errors({ name })).toEqual(['name']);
     },
@@ -77,11 +77,11 @@ describe('validate', () => {
     expect(errors({ port })).toEqual([]);
   });
 
-  it.each(['9999', '20000', '10050', '12000', 'x', '12000.5', '-1'])('refuses port %s', (port) => {
+  it.each(['9999', '20000', '10050', '12000', 'x', '12000.5', '-1'])('rejects port %s', (port) => {
     expect(errors({ port })).toEqual(['port']);
   });
 
-  it('bounds the number of shards only when there is sharding', () => {
+  it('limits the number of shards only if sharding is on', () => {
     for (const count of [0, 513, 1.5, '', -1]) {
       expect(errors({ sharding: true, shards_count: count, memory: 4 })).toEqual(['shards_count']);
       expect(errors({ sharding: false, shards_count: count })).toEqual([]);
@@ -89,7 +89,7 @@ describe('validate', () => {
     expect(errors({ sharding: true, shards_count: 512, memory: 4 })).toEqual([]);
   });
 
-  it('wants room for every shard, or no limit at all', () => {
+  it('requires enough memory for every shard, or no limit', () => {
     expect(errors({ memory: 2, memory_unit: 'MiB' })).toEqual(['memory_size']);
     expect(errors({ memory: 3, memory_unit: 'MiB' })).toEqual([]);
     expect(errors({ memory: 3, memory_unit: 'MiB', replication: true })).toEqual(['memory_size']);
@@ -99,12 +99,12 @@ describe('validate', () => {
     expect(errors({ memory: 1025, memory_unit: 'TiB' })).toEqual(['memory_size']);
   });
 
-  it('needs two nodes for replication', () => {
+  it('requires two nodes for replication', () => {
     expect(errors({ replication: true }, 1)).toEqual(['replication']);
     expect(errors({ replication: true }, 2)).toEqual([]);
   });
 
-  it('refuses passwords that a client cannot send', () => {
+  it('rejects passwords with unsupported characters', () => {
     expect(errors({ password: 'with space' })).toEqual(['authentication_redis_pass']);
     expect(errors({ password: 'g00d!' })).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** The rules of the console for a new database, so that mistakes show before it is asked. Pure. */
+/** Rules of the console for database settings, so that the form can show errors before a request is sent. Pure functions. */
 import { format, plural } from '@/lib/format';
 import type { CreateDraft } from './draft';
 import { memoryBytes, processes } from './draft';
@@ -7,9 +7,9 @@ import { ramBytes, SHARD_RAM_MIN } from './flash';
 export interface Surroundings {
   /** Nodes that can take shards. */
   nodes: number;
-  /** Ports other databases use. */
+  /** Ports that other databases use. */
   ports: readonly number[];
-  /** Nodes among them that have flash. */
+  /** Number of these nodes that have flash. */
   flashNodes: number;
 }
 
@@ -21,24 +21,24 @@ export const PORT_RESERVED = 10_050;
 export const SHARDS_MAX = 512;
 export const TAGS_MAX = 30;
 export const MEMORY_MAX = 2 ** 50;
-/** The console also compares with the cores of the nodes. */
+/** The console also checks the number of cores of the nodes. */
 export const THREADS_MAX = 128;
 export const CONNECTIONS_MAX = 1_000_000;
-/** An empty shard uses nearly this much itself. */
+/** Minimum in bytes: an empty shard uses almost this much memory. */
 export const SHARD_MEMORY_MIN = 3 * 2 ** 20;
 
 export function nameError(name: string): string | undefined {
-  if (!name) return 'Give it a name.';
-  if (name.length > 63) return `At most 63 characters; this has ${name.length}.`;
-  if (!/^[A-Za-z0-9-]+$/.test(name)) return 'Only letters, digits and hyphens.';
-  if (/^-|-$/.test(name)) return 'Begins and ends with a letter or a digit.';
+  if (!name) return 'Enter a name.';
+  if (name.length > 63) return `At most 63 characters; this name has ${name.length}.`;
+  if (!/^[A-Za-z0-9-]+$/.test(name)) return 'Use only letters, digits and hyphens.';
+  if (/^-|-$/.test(name)) return 'The name must start and end with a letter or digit.';
   return undefined;
 }
 
-/** `shards` counts replicas too. */
+/** `shards` includes replicas. */
 export function memoryError(bytes: number, shards: number): string | undefined {
   if (!Number.isFinite(bytes) || bytes < 0 || bytes > MEMORY_MAX) {
-    return 'A number from 0, which means no limit, to 1024 TiB.';
+    return 'Enter a number from 0 (no limit) to 1024 TiB.';
   }
   const least = shards * SHARD_MEMORY_MIN;
   if (bytes > 0 && bytes < least) {
@@ -49,15 +49,16 @@ export function memoryError(bytes: number, shards: number): string | undefined {
 
 export function passwordError(password: string): string | undefined {
   if (/^[!-~]{0,512}$/.test(password)) return undefined;
-  return 'Up to 512 printable ASCII characters, no spaces.';
+  return 'Use up to 512 printable ASCII characters without spaces.';
 }
 
 export function tagsError(tags: readonly { key: string; value: string }[]): string | undefined {
-  if (tags.length > TAGS_MAX) return `At most ${TAGS_MAX} tags.`;
+  if (tags.length > TAGS_MAX) return `Use at most ${TAGS_MAX} tags.`;
   if (tags.some(({ key }) => !key)) return 'Every tag needs a key.';
-  if (tags.some(({ key }) => key.length > 64)) return 'A key has at most 64 characters.';
-  if (tags.some(({ value }) => value.length > 128)) return 'A value has at most 128 characters.';
-  if (new Set(tags.map(({ key }) => key)).size < tags.length) return 'Every key only once.';
+  if (tags.some(({ key }) => key.length > 64)) return 'Tag keys have at most 64 characters.';
+  if (tags.some(({ value }) => value.length > 128))
+    return 'Tag values have at most 128 characters.';
+  if (new Set(tags.map(({ key }) => key)).size < tags.length) return 'Tag keys must be unique.';
   return undefined;
 }
 
@@ -65,10 +66,10 @@ function portError(text: string, taken: readonly number[]): string | undefined {
   if (!text.trim()) return undefined;
   const port = Number(text);
   if (!Number.isInteger(port) || port < PORT_MIN || port > PORT_MAX) {
-    return `A number from ${PORT_MIN} to ${PORT_MAX}, or nothing.`;
+    return `Enter a number from ${PORT_MIN} to ${PORT_MAX}, or leave the field empty.`;
   }
-  if (port === PORT_RESERVED) return `${PORT_RESERVED} is reserved.`;
-  if (taken.includes(port)) return `Port ${port} belongs to another database.`;
+  if (port === PORT_RESERVED) return `Port ${PORT_RESERVED} is reserved.`;
+  if (taken.includes(port)) return `Port ${port} is used by another database.`;
   return undefined;
 }
 
@@ -78,7 +79,7 @@ export function shardsError(
   if (!draft.sharding) return undefined;
   const count = draft.shards_count;
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > SHARDS_MAX) {
-    return `A whole number from 1 to ${SHARDS_MAX}.`;
+    return `Enter a whole number from 1 to ${SHARDS_MAX}.`;
   }
   return undefined;
 }
@@ -87,18 +88,18 @@ export function threadsError(threads: number | string | undefined): string | und
   if (threads === '' || threads === undefined) return undefined;
   const whole = typeof threads === 'number' && Number.isInteger(threads);
   if (whole && threads >= 1 && threads <= THREADS_MAX) return undefined;
-  return `A whole number from 1, which is off, to ${THREADS_MAX}.`;
+  return `Enter a whole number from 1 (off) to ${THREADS_MAX}.`;
 }
 
-/** Empty: no limit. */
+/** An empty value is valid: the default limit applies. */
 export function connectionsError(count: number | string): string | undefined {
   if (count === '') return undefined;
   const whole = typeof count === 'number' && Number.isInteger(count);
   if (whole && count >= 1 && count <= CONNECTIONS_MAX) return undefined;
-  return 'A whole number from 1 to 1,000,000.';
+  return 'Enter a whole number from 1 to 1,000,000.';
 }
 
-/** `shards` counts replicas too. */
+/** `shards` includes replicas. */
 export function ramError(bytes: number, shards: number): string | undefined {
   const least = shards * SHARD_RAM_MIN;
   if (!(bytes > 0) || bytes >= least) return undefined;
@@ -107,22 +108,22 @@ export function ramError(bytes: number, shards: number): string | undefined {
 
 function flashError(draft: CreateDraft, nodes: number): string | undefined {
   if (!draft.flash || nodes >= (draft.replication ? 2 : 1)) return undefined;
-  const needed = draft.replication ? 'Two nodes' : 'A node';
-  return `${needed} with flash ${draft.replication ? 'are' : 'is'} needed: start agents with --flash.`;
+  const required = draft.replication ? 'two nodes' : 'a node';
+  return `The database requires ${required} with flash. Start agents with --flash.`;
 }
 
-/** Errors by the field names of the REST API. */
+/** Return errors by field name of the REST API. */
 export function validate(draft: CreateDraft, around: Surroundings): FieldErrors {
   const replication =
     draft.replication && around.nodes < 2
-      ? `A replica must live on another node than its primary; there ${around.nodes === 1 ? 'is 1 node' : 'is no node'}.`
+      ? `Replication requires at least two nodes. The cluster has ${around.nodes === 1 ? 'one' : 'none'}.`
       : undefined;
   const found: FieldErrors = {
     name: nameError(draft.name),
     port: portError(draft.port, around.ports),
     memory_size:
       draft.flash && !memoryBytes(draft)
-        ? 'A database on flash needs a limit: RAM and flash together.'
+        ? 'A database on flash requires a memory limit for RAM and flash together.'
         : memoryError(memoryBytes(draft), processes(draft)),
     bigstore: flashError(draft, around.flashNodes),
     bigstore_ram_size: draft.flash

@@ -58,8 +58,8 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
       onClose={onClose}
     >
       <span>
-        The proxy serves all databases of the node. The change takes effect while the proxy runs, and
-        connections stay open.
+        The proxy serves all databases of the node. The change takes effect while the proxy runs,
+        and connections stay open.
       </span>
       <NumberInput
         data-autofocus

@@ -39,7 +39,10 @@ describe('troubles', () => {
 
   it('reports lost agents with the time of their last report, and not their nodes as down', () => {
     const [lost] = troubles([node(1), node(2, 'lost')], [], []);
-    expect(lost).toMatchObject({ text: 'The agent of node 2 has not responded', tone: 'attention' });
+    expect(lost).toMatchObject({
+      text: 'The agent of node 2 has not responded',
+      tone: 'attention',
+    });
     expect(lost?.since).toBe(Date.parse('2026-01-01T00:00:00Z'));
   });
 

@@ -95,7 +95,8 @@ function alarmTroubles(
   return alarms
     .filter(
       ({ type, bdb }) =>
-        type !== 'alarm_no_replica' || !(reported.outages || (bdb !== undefined && reported.bdbs.has(bdb))),
+        type !== 'alarm_no_replica' ||
+        !(reported.outages || (bdb !== undefined && reported.bdbs.has(bdb))),
     )
     .map(({ type, text, severity, since, bdb, node }) => {
       const broken = severity === 'ERROR' || severity === 'CRITICAL';

@@ -36,7 +36,8 @@ export function FailOver({ primary, replica }: Props) {
           <span>
             redis:{replica.uid} on node {replica.node_uid} becomes the primary of these slots, and
             redis:{primary.uid} becomes its replica. The roles are switched when the replica has
-            received all data, so no acknowledged write is lost. Writes to these slots pause briefly.
+            received all data, so no acknowledged write is lost. Writes to these slots pause
+            briefly.
           </span>
         </Ask>
       )}

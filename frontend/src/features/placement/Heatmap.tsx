@@ -65,7 +65,8 @@ function cellsOf(model: Placement, node: number): { cell: Cell; pair: Pair }[] {
 
 function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolean }) {
   const { shard, role, warnings, severity, leavesTo } = cell;
-  const leaves = leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
+  const leaves =
+    leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
   const name = `redis:${shard.uid}, ${role} of slots ${pair.label}`;
   const label = [name, ...leaves, ...warnings].join('\n');
   return (

@@ -81,8 +81,8 @@ function Explanation({ snapshot }: { snapshot: Snapshot }) {
       {snapshot.interval === undefined
         ? 'Ranked by totals since each shard started. Rates are available after the next query.'
         : `Rates over the last ${format('plain', snapshot.interval)} s. Hover over a number to see the total since the shard started.`}{' '}
-      Keys with the same hash tag (the part in {'{braces}'}) share a slot, so a hot slot is caused by
-      one key or one hash tag that is used often. Adding shards does not reduce its load.
+      Keys with the same hash tag (the part in {'{braces}'}) share a slot, so a hot slot is caused
+      by one key or one hash tag that is used often. Adding shards does not reduce its load.
     </p>
   );
 }

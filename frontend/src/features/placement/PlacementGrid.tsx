@@ -122,7 +122,8 @@ interface CellProps {
 
 function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
   const { shard, role, warnings, severity, resync, leavesTo } = cell;
-  const leaves = leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
+  const leaves =
+    leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
   return (
     <button
       type="button"

@@ -71,7 +71,8 @@ const COLUMNS: readonly Column<Entry>[] = [
 function Slow({ shard }: { shard: string }) {
   const may = useMay('edit');
   const { data, error } = useQuery({ ...slowLogQuery(shard), enabled: may });
-  if (!may) return <p className="dim small">{ROLE_FORBIDS}. The slow log contains keys and data.</p>;
+  if (!may)
+    return <p className="dim small">{ROLE_FORBIDS}. The slow log contains keys and data.</p>;
   if (error && !data) return <Failure error={error} />;
   const threshold = data && format('latency', data.threshold_us);
   return (

@@ -24,7 +24,8 @@ async function preview(shard: string): Promise<Confirmation> {
   try {
     return await withDiscard(false);
   } catch (failure) {
-    if (failure instanceof ApiError && failure.code === 'data_would_be_lost') return withDiscard(true);
+    if (failure instanceof ApiError && failure.code === 'data_would_be_lost')
+      return withDiscard(true);
     throw failure;
   }
 }
@@ -53,7 +54,9 @@ export function StartAgain({ shard }: { shard: string }) {
           warning={confirmation.loss}
           name={words}
           action={confirmation.empty ? 'Restart empty' : 'Restart'}
-          onConfirm={() => restartShard(shard, { confirm: words, discard_data: confirmation.empty })}
+          onConfirm={() =>
+            restartShard(shard, { confirm: words, discard_data: confirmation.empty })
+          }
           onClose={() => setConfirmation(null)}
         />
       )}

@@ -133,7 +133,11 @@ function makePair(group: readonly Shard[], index: number, context: PlacementCont
   };
 }
 
-function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves }: PlacementContext): Cell {
+function makeCell(
+  shard: Shard,
+  group: readonly Shard[],
+  { nodes, resyncs, moves }: PlacementContext,
+): Cell {
   const resync = resyncs.get(shard.uid);
   const move = moves.find(({ shard_uid }) => shard_uid === shard.uid);
   const role = roleOf(shard);
@@ -154,7 +158,9 @@ function makeCell(shard: Shard, group: readonly Shard[], { nodes, resyncs, moves
     attention.push(shard.detail || `State ${shard.detailed_status}`);
   if (role === 'replica' && resync) {
     const { primary, phase, percent } = resync;
-    attention.push(`Resyncing from redis:${primary}: ${phaseWord(phase)}, ${Math.floor(percent)} %`);
+    attention.push(
+      `Resyncing from redis:${primary}: ${phaseWord(phase)}, ${Math.floor(percent)} %`,
+    );
   } else if (role === 'replica' && shard.sync?.status === 'link_down') {
     attention.push('Link to its primary is down');
   } else if (role === 'replica' && shard.sync?.status === 'in_progress') {
@@ -201,6 +207,11 @@ function summarise(pairs: readonly Pair[]): Warning[] {
       'One primary shares its node with its replica: if the node fails, both are lost.',
       '# primaries share their node with their replica: if the node fails, both are lost.',
     ),
-    ...summary(orphans, 'One slot range has no primary.', '# slot ranges have no primary.', 'broken'),
+    ...summary(
+      orphans,
+      'One slot range has no primary.',
+      '# slot ranges have no primary.',
+      'broken',
+    ),
   ];
 }
