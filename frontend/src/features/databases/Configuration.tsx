@@ -16,10 +16,10 @@ import { settingGroups, withoutSecrets } from './settings';
 export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) {
   const [editing, setEditing] = useState(() => hasKeptEdit(bdb.uid));
   const [raw, setRaw] = useState(false);
-  const [asking, setAsking] = useState<'password' | 'access' | null>(null);
+  const [dialog, setDialog] = useState<'password' | 'access' | null>(null);
   const may = useMay('edit');
-  const changeable = bdb.status === 'active' ? undefined : 'Only active databases can be changed';
-  const hint = may ? changeable : ROLE_FORBIDS;
+  const inactiveHint = bdb.status === 'active' ? undefined : 'Only active databases can be changed';
+  const hint = may ? inactiveHint : ROLE_FORBIDS;
   const json = JSON.stringify(withoutSecrets(bdb), null, 2);
   return (
     <div className={classes.sections}>
@@ -40,7 +40,7 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
           leftSection={<IconKey size={14} />}
           disabled={!may || bdb.status !== 'active'}
           title={hint}
-          onClick={() => setAsking('password')}
+          onClick={() => setDialog('password')}
         >
           Change password…
         </Button>
@@ -49,7 +49,7 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
           leftSection={<IconUsers size={14} />}
           disabled={!may || bdb.status !== 'active'}
           title={hint}
-          onClick={() => setAsking('access')}
+          onClick={() => setDialog('access')}
         >
           Change access…
         </Button>
@@ -60,8 +60,8 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
           onChange={(event) => setRaw(event.currentTarget.checked)}
         />
       </div>
-      {asking === 'password' && <DatabasePassword bdb={bdb} onClose={() => setAsking(null)} />}
-      {asking === 'access' && <DataAccess bdb={bdb} onClose={() => setAsking(null)} />}
+      {dialog === 'password' && <DatabasePassword bdb={bdb} onClose={() => setDialog(null)} />}
+      {dialog === 'access' && <DataAccess bdb={bdb} onClose={() => setDialog(null)} />}
       {editing && <EditForm bdb={bdb} onClose={() => setEditing(false)} />}
       {raw ? (
         <Card

@@ -36,21 +36,21 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   });
   const refusal = create.refusal;
 
-  const found = validate(draft, {
+  const allErrors = validate(draft, {
     nodes: nodes.length,
     ports,
     flashNodes: nodes.filter((node) => node.bigstore_enabled).length,
   });
   const { blueprint, refused: rejection } = useCreatePreview(
     // The placement does not depend on the name, so a preview is possible without a valid name.
-    Object.keys(found).some((field) => field !== 'name')
+    Object.keys(allErrors).some((field) => field !== 'name')
       ? null
-      : toRequest(found.name ? { ...draft, name: 'preview' } : draft),
+      : toRequest(allErrors.name ? { ...draft, name: 'preview' } : draft),
   );
-  const shown: FieldErrors = Object.fromEntries(
-    Object.entries(found).filter(([field]) => touched.has(field) || touched.has('*')),
+  const shownErrors: FieldErrors = Object.fromEntries(
+    Object.entries(allErrors).filter(([field]) => touched.has(field) || touched.has('*')),
   );
-  if (refusal?.field) shown[refusal.field] = refusal.text;
+  if (refusal?.field) shownErrors[refusal.field] = refusal.text;
   const shownAtField = refusal?.field !== undefined && refusal.field in toRequest(draft);
 
   const update = (part: Partial<CreateDraft>, field: string) => {
@@ -62,7 +62,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     setTouched(new Set(['*']));
-    if (Object.keys(found).length) {
+    if (Object.keys(allErrors).length) {
       focusFirstError(event.currentTarget);
     } else create.submit();
   };
@@ -70,7 +70,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   return (
     <form className={classes.layout} onSubmit={submit} noValidate>
       <div className={classes.sections}>
-        <Sections draft={draft} errors={shown} update={update} />
+        <Sections draft={draft} errors={shownErrors} update={update} />
         {refusal && !shownAtField && (
           <Alert color="red" title="The console rejected the request" role="alert">
             {refusal.text}
@@ -90,7 +90,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
           >
             Cancel
           </Button>
-          {Object.keys(shown).length > 0 && (
+          {Object.keys(shownErrors).length > 0 && (
             <span style={{ color: 'var(--broken)' }}>Correct the marked fields.</span>
           )}
         </div>

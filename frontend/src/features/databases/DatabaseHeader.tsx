@@ -35,9 +35,9 @@ interface Props {
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
-  const [asking, setAsking] = useState<DialogName | null>(null);
+  const [dialog, setDialog] = useState<DialogName | null>(null);
   const may = useMay('edit');
-  const close = () => setAsking(null);
+  const close = () => setDialog(null);
   return (
     <>
       <div className={classes.head}>
@@ -59,35 +59,35 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
             <Menu.Item
               leftSection={<IconScale size={15} />}
               disabled={!may || bdb.status !== 'active'}
-              onClick={() => setAsking('rebalance')}
+              onClick={() => setDialog('rebalance')}
             >
               Rebalance…
             </Menu.Item>
             <Menu.Item
               leftSection={<IconArrowUpCircle size={15} />}
               disabled={!may || bdb.status !== 'active'}
-              onClick={() => setAsking('upgrade')}
+              onClick={() => setDialog('upgrade')}
             >
               Upgrade engine…
             </Menu.Item>
             <Menu.Item
               leftSection={<IconKey size={15} />}
               disabled={!may || bdb.status !== 'active'}
-              onClick={() => setAsking('password')}
+              onClick={() => setDialog('password')}
             >
               Change internal password…
             </Menu.Item>
             <Menu.Item
               leftSection={<IconPlugConnectedX size={15} />}
               disabled={!may || bdb.status !== 'active' || bdb.traffic_manually_disabled}
-              onClick={() => setAsking('stop')}
+              onClick={() => setDialog('stop')}
             >
               Stop traffic…
             </Menu.Item>
             <Menu.Item
               leftSection={<IconEraser size={15} />}
               disabled={!may || bdb.status !== 'active'}
-              onClick={() => setAsking('flush')}
+              onClick={() => setDialog('flush')}
             >
               Flush…
             </Menu.Item>
@@ -95,7 +95,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
               color="var(--broken)"
               leftSection={<IconTrash size={15} />}
               disabled={!may || bdb.status === 'delete-pending'}
-              onClick={() => setAsking('delete')}
+              onClick={() => setDialog('delete')}
             >
               Delete…
             </Menu.Item>
@@ -106,9 +106,9 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
       {bdb.traffic_manually_disabled && <TrafficStopped bdb={bdb} />}
       <HandBack bdb={bdb} />
-      {asking === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
-      {asking === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
-      {asking === 'password' && (
+      {dialog === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
+      {dialog === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
+      {dialog === 'password' && (
         <Ask
           title={`Change the internal password of ${bdb.name}?`}
           action="Change password"
@@ -122,7 +122,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
           </span>
         </Ask>
       )}
-      {asking === 'stop' && (
+      {dialog === 'stop' && (
         <ConfirmByTyping
           title={`Stop traffic to ${bdb.name}?`}
           warning="All clients are disconnected and cannot connect until you resume traffic. The data is kept, and failovers still take place."
@@ -132,7 +132,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
           onClose={close}
         />
       )}
-      {asking === 'flush' && (
+      {dialog === 'flush' && (
         <ConfirmByTyping
           title={`Flush ${bdb.name}?`}
           warning="All keys of all shards are deleted. The database and its settings are kept. This cannot be undone."
@@ -142,7 +142,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
           onClose={close}
         />
       )}
-      {asking === 'delete' && (
+      {dialog === 'delete' && (
         <ConfirmByTyping
           title={`Delete ${bdb.name}?`}
           warning="All shards are stopped and all data is deleted. This cannot be undone."

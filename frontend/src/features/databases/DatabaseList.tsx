@@ -31,7 +31,7 @@ export function DatabaseList({ text, onText, empty }: Props) {
   const all = useDatabaseColumns();
   const [hidden, hide] = useHiddenColumns();
   const [selection, setSelection] = useState<ReadonlySet<number>>(new Set());
-  const [asking, setAsking] = useState<BulkAction | null>(null);
+  const [bulkAction, setBulkAction] = useState<BulkAction | null>(null);
   const may = useMay('edit');
   const rows = useMemo(() => data && narrowed(data, text), [data, text]);
   const selected = present(selection, rows ?? []);
@@ -49,8 +49,13 @@ export function DatabaseList({ text, onText, empty }: Props) {
     ...all.filter(({ id }) => id === 'name' || !hidden.has(id)),
   ];
   // The dialog stays open to show the results, even if the selected databases no longer exist.
-  const dialog = asking && (
-    <BulkDialog key="bulk" action={asking} chosen={selected} onClose={() => setAsking(null)} />
+  const dialog = bulkAction && (
+    <BulkDialog
+      key="bulk"
+      action={bulkAction}
+      chosen={selected}
+      onClose={() => setBulkAction(null)}
+    />
   );
   if (!data || data.length < MIN_ROWS_FOR_TOOLS) {
     return (
@@ -86,7 +91,7 @@ export function DatabaseList({ text, onText, empty }: Props) {
                 variant="default"
                 disabled={!may || !selected.some(action.fits)}
                 title={may ? undefined : ROLE_FORBIDS}
-                onClick={() => setAsking(action)}
+                onClick={() => setBulkAction(action)}
               >
                 {action.label}…
               </Button>

@@ -22,7 +22,7 @@ export function HandBacks({ of }: { of?: readonly number[] }) {
 
 export function HandBack({ bdb }: { bdb: Bdb }) {
   const may = useMay('edit');
-  const [asking, setAsking] = useState(false);
+  const [open, setOpen] = useState(false);
   const shards = useBdbShards(bdb.uid).data ?? [];
   const lost = shards.filter(({ lost_lead }) => lost_lead);
   // Not possible while nodes are down or replicas are being resynced.
@@ -43,16 +43,16 @@ export function HandBack({ bdb }: { bdb: Bdb }) {
         variant="default"
         disabled={!may}
         title={may ? undefined : ROLE_FORBIDS}
-        onClick={() => setAsking(true)}
+        onClick={() => setOpen(true)}
       >
         Switch back…
       </Button>
-      {asking && (
+      {open && (
         <Ask
           title={`Switch back ${count} of ${bdb.name}?`}
           action="Switch back"
           onConfirm={() => returnPrimaries(bdb.uid)}
-          onClose={() => setAsking(false)}
+          onClose={() => setOpen(false)}
         >
           <ul className={classes.handovers}>
             {lost.map((shard) => (

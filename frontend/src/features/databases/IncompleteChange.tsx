@@ -26,7 +26,7 @@ const SETTING_NAMES: Readonly<Record<string, string>> = {
 export function IncompleteChange({ bdb }: { bdb: Bdb }) {
   const update = useUpdateBdb(bdb.uid);
   const may = useMay('edit');
-  const again = useSubmit(() => update({}));
+  const retry = useSubmit(() => update({}));
   const settings = [
     ...new Set(bdb.incomplete_changes.map((field) => SETTING_NAMES[field] ?? field)),
   ];
@@ -42,13 +42,13 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
         Affected settings: {settings.join(', ')}. Shards that were not reached still use the
         previous values. Each later change of the database also tries again.
       </p>
-      {again.refusal && <p className={classes.reason}>{again.refusal.text}</p>}
+      {retry.refusal && <p className={classes.reason}>{retry.refusal.text}</p>}
       <Button
         variant="default"
-        loading={again.busy}
+        loading={retry.busy}
         disabled={!may}
         title={may ? undefined : ROLE_FORBIDS}
-        onClick={again.submit}
+        onClick={retry.submit}
       >
         Try again
       </Button>

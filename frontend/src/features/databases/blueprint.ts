@@ -30,15 +30,18 @@ export function changesOf(
   shards: readonly Shard[],
   blueprint: readonly BlueprintPair[],
 ): PairChange[] {
-  const held = new Map<number, Shard[]>();
-  for (const shard of shards) held.set(shard.pair, [...(held.get(shard.pair) ?? []), shard]);
+  const current = new Map<number, Shard[]>();
+  for (const shard of shards) current.set(shard.pair, [...(current.get(shard.pair) ?? []), shard]);
   const planned = new Map(
-    pairNumbers([...held.keys()], blueprint.length).map((pair, index) => [pair, blueprint[index]]),
+    pairNumbers([...current.keys()], blueprint.length).map((pair, index) => [
+      pair,
+      blueprint[index],
+    ]),
   );
-  return [...new Set([...held.keys(), ...planned.keys()])]
+  return [...new Set([...current.keys(), ...planned.keys()])]
     .sort((a, b) => a - b)
     .map((pair) => {
-      const now = held.get(pair) ?? [];
+      const now = current.get(pair) ?? [];
       const then = planned.get(pair);
       return {
         before: now.map((shard) => ({
@@ -81,8 +84,8 @@ export const primariesFirst = <T extends Seat>(seats: readonly T[]): T[] =>
   [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
 
 /** Return the pair numbers of a plan with `count` pairs. The highest numbers are removed; new pairs get the lowest free numbers. */
-export function pairNumbers(held: readonly number[], count: number): number[] {
-  const remaining = [...held].sort((a, b) => a - b).slice(0, count);
+export function pairNumbers(current: readonly number[], count: number): number[] {
+  const remaining = [...current].sort((a, b) => a - b).slice(0, count);
   const taken = new Set(remaining);
   for (let number = 0; taken.size < count; number++) taken.add(number);
   return [...taken].sort((a, b) => a - b);

@@ -72,7 +72,7 @@ function describePair(change: PairChange): PairLines {
   if (!before.length) return { ...NO_LINES, newPairs: [newPair(change)] };
   if (!after.length) return { ...NO_LINES, goingPairs: [removedPair(change)] };
   const { moves, arriving, going } = movementOf(change);
-  const primary = before.find(({ primary }) => primary);
+  const primary = before.find((seat) => seat.primary);
   return {
     ...NO_LINES,
     handovers: switchoverWords(change, primary),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { change, EMPTY_DRAFT, splitMemory, toCurl, toRequest } from './draft';
 
 describe('change', () => {
-  it('enables sharding, sparse placement and a proxy on all nodes with primaries with the cluster API', () => {
+  it('selects sharding, sparse placement and a proxy per node with primaries for the cluster API', () => {
     const next = change(EMPTY_DRAFT, { oss_cluster: true });
     expect(next).toMatchObject({
       sharding: true,

@@ -20,5 +20,5 @@ function textOf(bdb: Bdb): string {
 }
 
 /** Return the selected databases that still exist. */
-export const present = (chosen: ReadonlySet<number>, bdbs: readonly Bdb[]): Bdb[] =>
-  bdbs.filter(({ uid }) => chosen.has(uid));
+export const present = (selected: ReadonlySet<number>, bdbs: readonly Bdb[]): Bdb[] =>
+  bdbs.filter(({ uid }) => selected.has(uid));

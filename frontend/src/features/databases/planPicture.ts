@@ -4,7 +4,7 @@ import { movementOf, type PairChange } from './blueprint';
 
 export interface PlanSeat {
   node: number;
-  /** Name of an existing shard; new shards have no number yet. */
+  /** Name of an existing shard; new shards have no uid yet. */
   name: string | undefined;
   role: 'P' | 'r';
   /** The new role, if it changes. */

@@ -19,7 +19,7 @@ export function Totals({ unmeasured }: Props) {
   const { data: bdbs } = useQuery(bdbsQuery);
   const provisioned = useProvisioned();
   const onFlash = bdbs?.some((bdb) => bdb.bigstore);
-  const quiet = unmeasured ?? 'No requests in the last few seconds';
+  const latencyReason = unmeasured ?? 'No requests in the last few seconds';
   return (
     <div className={onFlash ? `${classes.totals} ${classes.six}` : classes.totals}>
       <Total title="Throughput" metric="total_req" unit="ops" color={COLOR.read} />
@@ -28,14 +28,14 @@ export function Totals({ unmeasured }: Props) {
         metric="avg_latency"
         unit="latency"
         color={COLOR.average}
-        nothing={quiet}
+        nothing={latencyReason}
       />
       <Total
         title="P99 latency"
         metric="p99_latency"
         unit="latency"
         color={COLOR.p99}
-        nothing={quiet}
+        nothing={latencyReason}
       />
       <Total
         title="Memory"

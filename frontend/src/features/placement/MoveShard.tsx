@@ -56,7 +56,7 @@ function MoveDialog({ shard, onClose }: { shard: Shard; onClose: () => void }) {
       <span>
         The data is copied to the target node while the shard continues to serve requests. Then{' '}
         {isPrimary(shard) ? 'the copy becomes the primary and ' : ''}the shard is removed from node{' '}
-        {shard.node_uid}. The copy gets a new number.
+        {shard.node_uid}. The copy gets a new uid.
       </span>
       {others.length ? (
         <Radio.Group label="Target node" value={target} onChange={setTarget}>
