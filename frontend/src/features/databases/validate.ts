@@ -116,7 +116,7 @@ function flashError(draft: CreateDraft, nodes: number): string | undefined {
 export function validate(draft: CreateDraft, around: Surroundings): FieldErrors {
   const replication =
     draft.replication && around.nodes < 2
-      ? `Replication requires at least two nodes. The cluster has ${around.nodes === 1 ? 'one' : 'none'}.`
+      ? `Replication requires at least two nodes that accept shards. Available: ${around.nodes}.`
       : undefined;
   const found: FieldErrors = {
     name: nameError(draft.name),

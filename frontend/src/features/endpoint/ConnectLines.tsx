@@ -6,15 +6,15 @@ import { CLIENTS, type Connection, caLine, LANGUAGES } from './connect';
 import classes from './endpoint.module.css';
 
 export function ConnectLines({ to }: { to: Connection }) {
-  const [chosen, choose] = useState('valkey-cli');
-  const client = CLIENTS.find(({ id }) => id === chosen) ?? CLIENTS[0];
+  const [selected, select] = useState('valkey-cli');
+  const client = CLIENTS.find(({ id }) => id === selected) ?? CLIENTS[0];
   if (!client) return null;
   return (
     <div className={classes.connect}>
       <NativeSelect
         aria-label="Client"
         value={client.id}
-        onChange={(event) => choose(event.currentTarget.value)}
+        onChange={(event) => select(event.currentTarget.value)}
         data={LANGUAGES.map((group) => ({
           group,
           items: CLIENTS.filter(({ language }) => language === group).map(({ id, label }) => ({

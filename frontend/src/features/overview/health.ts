@@ -194,10 +194,10 @@ function shardTroubles(
   bdbs: readonly Bdb[],
 ): { bdb: number; trouble: Trouble }[] {
   return bdbs.flatMap((bdb) => {
-    const own = shards.filter((shard) => shard.bdb_uid === bdb.uid);
+    const bdbShards = shards.filter((shard) => shard.bdb_uid === bdb.uid);
     const link = { to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } } as const;
-    const down = own.filter(isShardDown).length;
-    const behind = own.filter((shard) => !isShardDown(shard) && isOutOfSync(shard)).length;
+    const down = bdbShards.filter(isShardDown).length;
+    const behind = bdbShards.filter((shard) => !isShardDown(shard) && isOutOfSync(shard)).length;
     const found: Trouble[] = [];
     if (down) {
       const text = `${plural(down, 'shard')} of ${bdb.name} ${down === 1 ? 'is' : 'are'} down`;

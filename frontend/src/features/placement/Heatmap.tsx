@@ -48,7 +48,11 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
               <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
             ))}
             {ghosts.map(({ uid }) => (
-              <span key={uid} className={classes.ghostTile} title={`redis:${uid} is moving here`} />
+              <span
+                key={uid}
+                className={classes.ghostTile}
+                title={`redis:${uid} is being added here`}
+              />
             ))}
           </div>
         </div>

@@ -103,7 +103,7 @@ function PairRow({ pair, row, model, first }: RowProps) {
             .filter((ghost) => ghost.node === node.uid)
             .map(({ uid }) => (
               <div key={uid} className={classes.ghost} data-pair={pair.id}>
-                redis:{uid} is moving here
+                redis:{uid} is being added here
               </div>
             ))}
         </div>
