@@ -250,7 +250,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
           />
           <Switch
             label="TLS"
-            description="Clients must use TLS and verify the endpoint with the console's CA."
+            description="Clients must use TLS, and can verify the endpoint with the console's CA."
             checked={draft.tls}
             error={errors.tls_mode}
             onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}
