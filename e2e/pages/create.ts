@@ -28,7 +28,7 @@ export class CreatePage {
     this.shards = main.getByLabel('Number of shards');
     this.placement = main.getByLabel('Shards placement');
     this.password = main.getByRole('textbox', { name: 'Password of the default user' });
-    this.plan = main.getByRole('region', { name: 'What will be created' });
+    this.plan = main.getByRole('region', { name: 'Summary of the new database' });
     this.curl = main.getByRole('region', { name: 'Equivalent curl command' }).locator('pre');
     this.submit = main.getByRole('button', { name: 'Create database' });
   }

@@ -39,7 +39,7 @@ const cells = async (page: Page) => {
 const LOOKS: Look[] = [
   { name: 'overview', path: () => '/', ready: figures },
   { name: 'databases', path: () => '/databases', ready: rows('Databases') },
-  { name: 'create', path: () => '/databases/new', ready: shown('What will be created') },
+  { name: 'create', path: () => '/databases/new', ready: shown('Summary of the new database') },
   { name: 'metrics', path: (bdb) => `/databases/${bdb}/metrics`, ready: figures },
   {
     name: 'metrics-shards',

@@ -96,7 +96,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
         </div>
       </div>
       <div className={classes.aside}>
-        <Card title="What will be created">
+        <Card title="Summary of the new database">
           <ul className={classes.plan}>
             {planWords(draft, blueprint).map((line) => (
               <li key={line}>{line}</li>
