@@ -49,7 +49,7 @@ test('proxies, live figures, latency and threads of a cluster endpoint', async (
   }
   // A node without primaries serves, too, but cluster clients have no reason to ask it.
   await expect(proxies.filter({ hasText: /\d\s(µs|ms)/ }).first()).toBeVisible();
-  await expect(database.figure('Reads latency', 'P99.9', 'last')).toHaveText(/^[\d.]+$/);
+  await expect(database.figure('Read latency', 'P99.9', 'last')).toHaveText(/^[\d.]+$/);
 
   const commands = page.getByRole('table', { name: 'Commands' });
   await commands.scrollIntoViewIfNeeded();
@@ -88,7 +88,7 @@ test('an endpoint that hides the cluster takes any client, and says that nothing
   expect(line).not.toContain(' -c ');
   await expect.poll(() => tried(line, 'SET', 'greeting', 'hello')).toBe('OK');
   expect(run(line, 'GET', 'greeting')).toBe('hello');
-  await expect(page.getByRole('region', { name: 'Other commands latency' })).toContainText(
+  await expect(page.getByRole('region', { name: 'Latency of other commands' })).toContainText(
     'No requests in this time range',
   );
 });

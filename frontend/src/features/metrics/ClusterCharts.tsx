@@ -1,4 +1,4 @@
-/** The charts of the whole cluster. */
+/** Charts of the cluster. */
 import { useProvisioned } from '@/api/bdbs';
 import type { Node } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';

@@ -1,4 +1,4 @@
-/** The nodes or the databases of the cluster side by side. */
+/** Comparison of the nodes or databases of the cluster. */
 import type { Bdb, Node } from '@/api/types';
 import { Comparison, type View } from './Comparison';
 import { BDB_METRICS, NODE_METRICS } from './compared';
@@ -15,8 +15,8 @@ interface Props {
 
 export function ClusterComparison({ by, nodes, bdbs, ...rest }: Props) {
   const marks = useMarks();
-  const ofNodes = by === 'nodes';
-  const groups = ofNodes
+  const byNodes = by === 'nodes';
+  const groups = byNodes
     ? nodes.map(({ uid, addr }) => ({
         key: String(uid),
         label: `node ${uid}`,
@@ -26,9 +26,9 @@ export function ClusterComparison({ by, nodes, bdbs, ...rest }: Props) {
     : bdbs.map(({ uid, name }) => ({ key: String(uid), label: name, uids: [String(uid)] }));
   return (
     <Comparison
-      topic={ofNodes ? 'nodes' : 'bdbs'}
+      topic={byNodes ? 'nodes' : 'bdbs'}
       groups={groups}
-      metrics={ofNodes ? NODE_METRICS : BDB_METRICS}
+      metrics={byNodes ? NODE_METRICS : BDB_METRICS}
       all={groups.length}
       marks={marks}
       {...rest}

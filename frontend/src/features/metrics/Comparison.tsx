@@ -1,4 +1,4 @@
-/** One metric of many objects: small multiples with outliers first, or one chart of those that stand out. */
+/** One metric of many objects: small multiples with outliers first, or one chart with the highest values. */
 import { NativeSelect, SegmentedControl } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
@@ -16,7 +16,7 @@ interface Props {
   metrics: readonly ComparedMetric[];
   metric: string | undefined;
   view: View;
-  /** How many series the topic has. */
+  /** Number of series of the topic. */
   all: number;
   marks: readonly ChartMark[];
   onChange: (change: { metric?: string; view?: View }) => void;

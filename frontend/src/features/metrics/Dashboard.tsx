@@ -1,4 +1,4 @@
-/** Declared charts of one object: two large ones, and the rest in a grid from which any can be sent up. */
+/** Charts of one object: two large charts, and a grid of small charts that can replace the large ones. */
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
@@ -18,14 +18,14 @@ export interface Subject {
 interface Props {
   charts: readonly ChartDeclaration[];
   subject: Subject;
-  /** Where charts of the machines below come from. */
+  /** Source of charts that are declared with `of: 'machines'`. */
   machines?: Subject;
   large: readonly (string | undefined)[];
   onPin: OnPin;
   limits?: Readonly<Record<string, number | undefined>>;
   reasons?: Reasons | undefined;
   marks: readonly ChartMark[];
-  /** Below the large ones. */
+  /** Content between the large charts and the grid. */
   between?: ReactNode;
 }
 
@@ -34,7 +34,7 @@ export function Dashboard(props: Props) {
   const find = (id: string | undefined) => charts.find((candidate) => candidate.id === id);
   const top = large.flatMap((id, index) => find(id) ?? charts[index] ?? []);
   const pair = useRef<HTMLDivElement>(null);
-  /** Whoever sends a chart up wants to look at it. */
+  // Scroll to the enlarged chart.
   const pin: OnPin = (side, id) => {
     onPin(side, id);
     pair.current?.scrollIntoView({ block: 'nearest' });
@@ -55,11 +55,11 @@ export function Dashboard(props: Props) {
   return (
     <div className={classes.stack}>
       <div ref={pair} className={classes.pair}>
-        {top.map((one) => chart(one, 230, true))}
+        {top.map((entry) => chart(entry, 230, true))}
       </div>
       {between}
       <div className={classes.grid}>
-        {charts.filter((one) => !top.includes(one)).map((one) => chart(one, 120, false))}
+        {charts.filter((entry) => !top.includes(entry)).map((entry) => chart(entry, 120, false))}
       </div>
     </div>
   );

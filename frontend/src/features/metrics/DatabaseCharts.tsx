@@ -1,4 +1,4 @@
-/** The charts of a database as a whole. */
+/** Charts of a database. */
 import type { Bdb } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';

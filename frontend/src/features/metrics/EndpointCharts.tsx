@@ -1,4 +1,4 @@
-/** Latency and load at an endpoint: through all of its proxies, or through one. */
+/** Latency and load of an endpoint, for all of its proxies or one of them. */
 import { SegmentedControl } from '@mantine/core';
 import { useState } from 'react';
 import { CONNECTIONS, ERRORS, THROUGHPUT } from './charts';
@@ -10,9 +10,9 @@ import classes from './metrics.module.css';
 
 interface Props {
   bdb: number;
-  /** "<database>:1" */
+  /** Endpoint uid: "<database>:1". */
   endpoint: string;
-  /** Nodes whose proxies serve it. */
+  /** Nodes whose proxies serve the endpoint. */
   nodes: readonly number[];
   reasons: Reasons | undefined;
 }
@@ -24,9 +24,9 @@ const SMALL = [THROUGHPUT, CONNECTIONS, ERRORS];
 export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
   const marks = useMarks({ bdb });
   const [chosen, choose] = useState(ALL);
-  const own = nodes.filter((node) => chosen === ALL || String(node) === chosen);
-  const proxies = { topic: 'endpoints', uid: own.map((node) => `${endpoint}:${node}`) };
-  // Percentiles of several proxies do not add up; the database has them of all requests.
+  const selected = nodes.filter((node) => chosen === ALL || String(node) === chosen);
+  const proxies = { topic: 'endpoints', uid: selected.map((node) => `${endpoint}:${node}`) };
+  // Percentiles of several proxies cannot be combined. The database provides percentiles of all requests.
   const measured = chosen === ALL ? { topic: 'bdbs', uid: String(bdb) } : proxies;
   return (
     <div className={classes.stack}>
@@ -34,7 +34,7 @@ export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
         <SegmentedControl
           className={classes.switch}
           aria-label="Proxy"
-          value={own.length ? chosen : ALL}
+          value={selected.length ? chosen : ALL}
           onChange={choose}
           data={[
             { value: ALL, label: 'All proxies' },

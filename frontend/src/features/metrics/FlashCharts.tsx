@@ -1,4 +1,4 @@
-/** What a database on flash has more: how much is found in RAM, where its values are, and what that costs. */
+/** Additional charts of databases on flash: RAM hit ratio, distribution of values, and flash usage. */
 import type { Bdb } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import type { ChartMark } from '@/ui/chart/types';
@@ -13,7 +13,10 @@ interface Props {
   marks: readonly ChartMark[];
 }
 
-/** The two that say whether the RAM is enough: they stand with what clients notice. */
+/**
+ * RAM hit ratios. They show whether the RAM limit is sufficient, and are displayed next to the
+ * latency charts.
+ */
 export function FlashRatios({ bdb, marks }: Props) {
   return <div className={classes.pair}>{charts(FLASH_RATIOS, { bdb, marks }, 150)}</div>;
 }

@@ -1,4 +1,4 @@
-/** How long requests took, all of them: the heat map of a database, or of one endpoint of it. */
+/** Latency heat map of all requests of a database or one of its endpoints. */
 import { SegmentedControl } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { type LatencyKind, latencyHistory, latencyHistoryPath } from '@/api/history';
@@ -11,17 +11,20 @@ import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import type { ChartMark, TimeAxis } from '@/ui/chart/types';
 
 interface Props {
-  /** "bdb=1" or "endpoint=1:1:2" */
+  /** Query parameter of the API: "bdb=1" or "endpoint=1:1:2". */
   of: string;
   marks: readonly ChartMark[];
-  /** Why there may be nothing, where that is known. */
+  /** Why the heat map is empty, if known. */
   reason: string | undefined;
   height?: number;
 }
 
-/** As many as there are pixels for; a few more, or 5 min that begin within a second would not be told by the second. */
+/**
+ * Maximum number of columns. More than 300, so that a window of 5 minutes that starts within a
+ * second keeps its resolution of one second.
+ */
 const POINTS = 305;
-const NO_REQUESTS = 'No requests in this time range, so there is nothing to measure.';
+const NO_REQUESTS = 'No requests in this time range.';
 const KINDS: readonly { value: LatencyKind; label: string }[] = [
   { value: 'all', label: 'All' },
   { value: 'read', label: 'Reads' },
@@ -55,13 +58,13 @@ export function LatencyHeat({ of, marks, reason = NO_REQUESTS, height = 240 }: P
   );
 }
 
-/** Charts draw the second at their right edge, too. */
-const whole = ({ from, to }: { from: number; to: number }) => ({ from, to: to + 1 });
+/** Extend the window by one second, because charts also draw the second at their right edge. */
+const withLastSecond = ({ from, to }: { from: number; to: number }) => ({ from, to: to + 1 });
 
 function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): HeatSource {
   const listeners = new Set<() => void>();
   const past = new HeatPast(
-    (wanted, signal) => latencyHistory({ of, kind, points: POINTS, ...wanted }, signal),
+    (interval, signal) => latencyHistory({ of, kind, points: POINTS, ...interval }, signal),
     () => live.now(),
     () => {
       for (const listener of listeners) listener();
@@ -69,18 +72,18 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
   );
   return {
     read: (from, to) => {
-      past.want(whole({ from, to }));
+      past.want(withLastSecond({ from, to }));
       return past.read(from, to + 1);
     },
     subscribe: (listener) => {
       listeners.add(listener);
-      let seen = '';
+      let lastWindow = '';
       const stop = live.onTick(() => {
         const { from, to } = axis.window();
         const now = `${from}-${to}`;
-        // A window that stands still is drawn again when there may be something new in it.
-        if (now !== seen || past.due(whole({ from, to }))) listener();
-        seen = now;
+        // A fixed window is redrawn if it may contain new data.
+        if (now !== lastWindow || past.due(withLastSecond({ from, to }))) listener();
+        lastWindow = now;
       });
       return () => {
         listeners.delete(listener);

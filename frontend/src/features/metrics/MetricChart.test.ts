@@ -5,7 +5,7 @@ import { seriesOf } from './MetricChart';
 describe('seriesOf', () => {
   const usage = DATABASE_CHARTS.find(({ id }) => id === 'memory-usage');
 
-  it('has no share of a database without a limit, rather than one of 0 %', () => {
+  it('draws no usage of a database without a memory limit instead of 0 %', () => {
     if (!usage) throw new Error('no such chart');
     expect(seriesOf(usage, ['1'], { memory_size: 0 })).toMatchObject([{ uids: [] }]);
     expect(seriesOf(usage, ['1'], { memory_size: 200 })).toMatchObject([

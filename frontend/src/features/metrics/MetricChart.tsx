@@ -1,4 +1,7 @@
-/** A declared chart on live or stored data; where there is no such metric yet, the reason. */
+/**
+ * A declared chart on live or stored data. If the console does not provide the metrics, the reason
+ * is shown instead.
+ */
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
@@ -21,11 +24,11 @@ export type Reasons = Partial<Record<Unit, string>>;
 interface Props {
   declaration: ChartDeclaration;
   topic: string;
-  /** The object, or several that are folded into one. */
+  /** Uid of the object, or of several objects that are combined. */
   uid: string | readonly string[];
-  /** Values behind the declared limit lines and shares. */
+  /** Constants of the object for limit lines and shares, by key. */
   limits?: Readonly<Record<string, number | undefined>> | undefined;
-  /** Why charts of a unit are empty right now, where that is known. */
+  /** Why charts of a unit are currently empty, if known. */
   reasons?: Reasons | undefined;
   marks?: readonly ChartMark[] | undefined;
   height?: number;
@@ -85,7 +88,7 @@ function Drawn(props: Props) {
   );
 }
 
-/** A share of what has no limit is no number, not zero. */
+/** Return the series of a chart. A share of an unset limit has no value instead of the value zero. */
 export function seriesOf(
   declaration: ChartDeclaration,
   uids: readonly string[],
@@ -113,7 +116,7 @@ function withLimit(source: ChartSource, limit: number): ChartSource {
   };
 }
 
-/** Of what one object's chart is, in a picture that is taken along. */
+/** Name of the object for exported images; undefined for several objects. */
 function useSubject(topic: string, uids: readonly string[]): string | undefined {
   const [uid] = uids;
   const { data: name } = useQuery({
@@ -126,7 +129,7 @@ function useSubject(topic: string, uids: readonly string[]): string | undefined 
   return topic === 'shards' ? `redis:${uid}` : undefined;
 }
 
-/** How else to get the numbers of a chart. */
+/** API call and PromQL query that return the values of the chart. */
 function useQueries(
   topic: string,
   uids: readonly string[],
@@ -138,10 +141,10 @@ function useQueries(
   const key = uids.join();
   const scales = series.map(({ scale }) => scale).join();
   return useMemo(() => {
-    const of = key.split(',');
+    const ids = key.split(',');
     const scaled = scales.split(',').map(Number);
-    const named = declaration.series.map((one, at) => ({ ...one, scale: scaled[at] ?? 1 }));
-    const query = promql(topic, of, named);
+    const named = declaration.series.map((entry, at) => ({ ...entry, scale: scaled[at] ?? 1 }));
+    const query = promql(topic, ids, named);
     const metrics = declaration.series.map(({ metric }) => metric);
     return {
       apiCall: (from, to) => {
@@ -149,7 +152,7 @@ function useQueries(
           1,
           intervalCount(from, to, stepOf(axis, { from, to }, live.edge())),
         );
-        const path = historyPath({ topic, uids: of, metrics, from, to, points });
+        const path = historyPath({ topic, uids: ids, metrics, from, to, points });
         return `curl -k -u "<user>:<password>" "${location.origin}${path}"`;
       },
       ...(query && { promql: query }),
@@ -157,7 +160,7 @@ function useQueries(
   }, [live, axis, topic, key, scales, declaration]);
 }
 
-/** Which metrics the console tells about a topic. */
+/** Metrics that the console provides for a topic. */
 function useMetricNames(topic: string): readonly string[] {
   const live = useLive();
   return useSyncExternalStore(

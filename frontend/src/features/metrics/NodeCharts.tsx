@@ -1,4 +1,4 @@
-/** The charts of a machine. */
+/** Charts of a node. */
 import type { Bdb, Node } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { NODE_CHARTS } from './dashboards';

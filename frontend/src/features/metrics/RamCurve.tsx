@@ -1,4 +1,4 @@
-/** "What if": the RAM-hit ratio that another amount of RAM would give, beside the one that is measured now. */
+/** Expected RAM hit ratio at other RAM limits, compared with the measured ratio. */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -18,7 +18,7 @@ import { type Choice, choicesOf, nearestTo, placeOf, TICKS } from './ramCurve';
 export function RamCurve({ bdb }: { bdb: Bdb }) {
   const { data, error } = useQuery(ramCurveQuery(bdb.uid));
   return (
-    <Card title="What if it had another amount of RAM?">
+    <Card title="RAM hit ratio by RAM limit">
       {error && !data && (
         <Alert color="red" role="alert">
           {messageOf(error)}
@@ -27,18 +27,21 @@ export function RamCurve({ bdb }: { bdb: Bdb }) {
       {data && data.points.length > 0 && (
         <>
           <p className={classes.curveNote}>
-            Expected share of fetches and writes whose value is in RAM, from the last minutes' use
-            of some thousand keys on each shard. Right is all of the database's memory.
+            Expected share of fetches and writes whose value is in RAM, estimated from recent
+            accesses to several thousand keys per shard. The right end is the memory limit of the
+            database.
           </p>
           <div className={classes.curve}>
             <Plot curve={data} />
             <Choices curve={data} bdb={bdb} />
           </div>
-          {data.detail && <p className={classes.curveNote}>Not all shards tell. {data.detail}</p>}
+          {data.detail && (
+            <p className={classes.curveNote}>Data of some shards is missing. {data.detail}</p>
+          )}
         </>
       )}
       {data && data.points.length === 0 && (
-        <EmptyState title="Nothing can be said yet">
+        <EmptyState title="No estimate yet">
           <span>{data.detail}</span>
         </EmptyState>
       )}
@@ -49,21 +52,21 @@ export function RamCurve({ bdb }: { bdb: Bdb }) {
 function Plot({ curve }: { curve: Curve }) {
   const { points, ram_size, expected } = curve;
   const [at, setAt] = useState<number>();
-  const most = points.at(-1)?.ram_size ?? 1;
-  const near = at === undefined ? undefined : nearestTo(points, at * most);
+  const largest = points.at(-1)?.ram_size ?? 1;
+  const near = at === undefined ? undefined : nearestTo(points, at * largest);
   return (
     <CurveFigure
-      label="Expected RAM-hit ratio by size of RAM"
+      label="Expected RAM hit ratio by RAM limit"
       lines={[
         {
-          name: 'Expected RAM-hit ratio',
+          name: 'Expected RAM hit ratio',
           color: COLOR.hit,
           points: points.map((point) => [placeOf(points, point.ram_size), point.hit_ratio]),
           at: near?.hit_ratio,
         },
       ]}
       levels={[0, 0.25, 0.5, 0.75, 1]}
-      ticks={TICKS.map((place) => ({ place, text: format('bytes', place * most) }))}
+      ticks={TICKS.map((place) => ({ place, text: format('bytes', place * largest) }))}
       word={(ratio) => format('ratio', ratio)}
       cross={near && placeOf(points, near.ram_size)}
       crossWord={near ? format('bytes', near.ram_size) : ''}
@@ -84,7 +87,7 @@ function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
   return (
     <div>
       <DataTable
-        label="Expected RAM-hit ratio"
+        label="Expected RAM hit ratio"
         rows={rows}
         rowKey={({ size }) => size}
         columns={[
@@ -99,20 +102,20 @@ function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
             id: 'change',
             header: 'Change',
             align: 'right',
-            cell: ({ size, change }) => (size === ram_size ? 'now' : changeWord(change)),
+            cell: ({ size, change }) => (size === ram_size ? 'now' : changeText(change)),
           },
         ]}
       />
       <p className={classes.curveNote}>
         Measured now: {format('ratio', measured)}.{' '}
         <Link to="/databases/$uid/configuration" params={{ uid: String(bdb.uid) }}>
-          Change its RAM
+          Change RAM limit
         </Link>
       </p>
     </div>
   );
 }
 
-/** In points of a percentage. */
-const changeWord = (change: number): string =>
+/** Format a change in percentage points. */
+const changeText = (change: number): string =>
   `${change < 0 ? '−' : '+'}${(Math.abs(change) * 100).toFixed(1)}`;

@@ -1,4 +1,4 @@
-/** Where a chart will be, and why there is no number yet. */
+/** Placeholder of a chart without data, with the reason. */
 import { IconClockPause } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import classes from './metrics.module.css';

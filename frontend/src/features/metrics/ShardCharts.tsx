@@ -1,4 +1,4 @@
-/** The shards of a database side by side, one by one or added up node by node. */
+/** Comparison of the shards of a database, individually or combined per node. */
 import { SegmentedControl } from '@mantine/core';
 import { useState } from 'react';
 import type { Shard } from '@/api/types';
@@ -27,7 +27,7 @@ export function ShardCharts({ bdbUid, shards, by, metric, view, onChange }: Prop
   return (
     <Comparison
       topic={topic}
-      groups={by === 'nodes' ? byNode(listed) : listed.map(alone)}
+      groups={by === 'nodes' ? byNode(listed) : listed.map(singleShard)}
       metrics={SHARD_METRICS}
       metric={metric}
       view={view}
@@ -49,7 +49,7 @@ export function ShardCharts({ bdbUid, shards, by, metric, view, onChange }: Prop
   );
 }
 
-function alone({ uid, role, node_uid }: Shard): Group {
+function singleShard({ uid, role, node_uid }: Shard): Group {
   const isPrimary = role === 'master';
   return {
     key: uid,

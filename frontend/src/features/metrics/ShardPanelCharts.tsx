@@ -1,4 +1,4 @@
-/** The charts of one shard, one below the other. */
+/** Charts of one shard in a column. */
 import type { Shard } from '@/api/types';
 import { SHARD_CHARTS } from './dashboards';
 import { MetricChart } from './MetricChart';

@@ -1,4 +1,4 @@
-/** One of the small multiples. */
+/** One chart of the small multiples. */
 import { useCallback, useEffect, useMemo, useRef } from 'react';
 import { exact, format } from '@/lib/format';
 import { COLOR } from '@/ui/chart/palette';
@@ -23,11 +23,11 @@ export function Tile({ shared, index, group, metric }: Props) {
   const write = useCallback(() => {
     const { from, to } = axis.window();
     const { rows, step } = source.read(from, to);
-    const last = rows[0]?.slice(-lateness(step)).findLast((known) => !Number.isNaN(known));
+    const last = rows[0]?.slice(-lateness(step)).findLast((sample) => !Number.isNaN(sample));
     const text = format(metric.unit, last);
     if (!value.current) return;
     if (value.current.textContent !== text) value.current.textContent = text;
-    // It changes when the short form does not.
+    // The exact value can change while the rounded text stays the same.
     const title = exact(metric.unit, last);
     if (value.current.title !== title) value.current.title = title;
   }, [axis, source, metric.unit]);

@@ -1,4 +1,4 @@
-/** Small multiples on one scale; more of them on demand. */
+/** Small multiples with the same scale. A button shows more of them. */
 import { Button } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { plural } from '@/lib/format';
@@ -15,7 +15,7 @@ interface Props {
   topic: string;
   metric: ComparedMetric;
   ranked: readonly Group[];
-  /** How many series the topic has. */
+  /** Number of series of the topic. */
   all: number;
 }
 
@@ -25,7 +25,7 @@ export function Tiles({ topic, metric, ranked, all }: Props) {
   const shown = ranked.slice(0, limit);
   const source = useSeries({ topic, series: seriesOf(shown, metric), all });
   const shared = useMemo(() => share(source, () => axis.window()), [source, axis]);
-  const left = Math.min(PAGE, ranked.length - limit);
+  const remaining = Math.min(PAGE, ranked.length - limit);
   return (
     <>
       <div className={classes.tiles}>
@@ -33,9 +33,9 @@ export function Tiles({ topic, metric, ranked, all }: Props) {
           <Tile key={group.key} shared={shared} index={index} group={group} metric={metric} />
         ))}
       </div>
-      {left > 0 && (
+      {remaining > 0 && (
         <Button variant="default" onClick={() => setLimit(limit + PAGE)}>
-          Show {left} more of {plural(ranked.length, 'tile')}
+          Show {remaining} more of {plural(ranked.length, 'tile')}
         </Button>
       )}
     </>

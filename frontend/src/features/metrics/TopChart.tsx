@@ -1,4 +1,4 @@
-/** Those that stand out as lines, all others as the band between their lowest and highest. */
+/** Chart with the highest series as lines, and a band between the lowest and highest of the others. */
 import { useMemo } from 'react';
 import { useSeries } from '@/live/useSeries';
 import { Chart } from '@/ui/chart/Chart';
@@ -18,7 +18,7 @@ interface Props {
 }
 
 export function TopChart({ topic, metric, ranked, all, marks }: Props) {
-  // A band is made of single objects: the highest sum cannot be read off its parts.
+  // The band requires single objects: the highest sum of a group cannot be derived from its members.
   const single = ranked.every(({ uids }) => uids.length === 1);
   const split = single && ranked.length > TOP + 1 ? TOP : ranked.length;
   const top = ranked.slice(0, split);
@@ -44,7 +44,7 @@ export function TopChart({ topic, metric, ranked, all, marks }: Props) {
       kind: 'lines',
       series: others ? [...series, ...band] : series,
       source,
-      emptyReason: 'None of them has sent a sample in this time range.',
+      emptyReason: 'No samples in this time range.',
     };
   }, [source, metric, labels, others]);
   return <Chart spec={spec} height={340} marks={marks} />;

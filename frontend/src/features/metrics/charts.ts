@@ -1,4 +1,4 @@
-/** What a declared chart is, and the charts that several pages share. */
+/** Types of chart declarations, and the charts that several pages share. */
 import type { Unit } from '@/lib/format';
 import type { Rule } from '@/live/folding';
 import { COLOR } from '@/ui/chart/palette';
@@ -7,13 +7,13 @@ export interface SeriesDeclaration {
   metric: string;
   label: string;
   color: string;
-  /** How several objects become one value; the sum when left out. */
+  /** How the values of several objects are combined; default: sum. */
   rule?: Rule;
-  /** Turns the console's unit into the chart's. */
+  /** Factor from the API's unit to the chart's unit. */
   scale?: number;
-  /** Why the mean over time would say nothing. */
+  /** Why the table below the chart shows no average over time. */
   noAverage?: string;
-  /** Name of the constant of the object that the value is a share of. */
+  /** Key of the object's constant (in `limits`) that the value is divided by. */
   shareOf?: string;
 }
 
@@ -23,21 +23,21 @@ export interface ChartDeclaration {
   unit: Unit;
   kind: 'lines' | 'stacked';
   series: readonly SeriesDeclaration[];
-  /** The metric that the series of a stack add up to: longer intervals show its lowest and highest second. */
+  /** Metric that the stacked series add up to. Longer intervals show its lowest and highest second. */
   whole?: string;
   /** A constant of the object drawn as a dashed line. */
   limit?: { label: string; key: string };
   max?: number;
-  /** How things stand: longer intervals show the newest value, not an average. */
+  /** For gauges: longer intervals show the newest value instead of an average. */
   rollup?: 'last';
   emptyReason?: string;
-  /** Why there is nothing as long as the console does not offer these metrics. */
+  /** Text shown instead of the chart if the console does not provide these metrics. */
   awaits?: string;
-  /** Taken from the machines or endpoints below, not from the object itself. */
+  /** Read the metrics from the object's machines or endpoints instead of the object itself. */
   of?: 'machines' | 'endpoints';
 }
 
-interface Single {
+interface SingleMetric {
   id: string;
   title: string;
   unit: Unit;
@@ -45,10 +45,10 @@ interface Single {
   color: string;
 }
 
-/** A chart of one metric. */
+/** Declare a chart with a single metric. */
 export function single(
-  { id, title, unit, metric, color }: Single,
-  more: Partial<ChartDeclaration> = {},
+  { id, title, unit, metric, color }: SingleMetric,
+  options: Partial<ChartDeclaration> = {},
   series: Partial<SeriesDeclaration> = {},
 ): ChartDeclaration {
   return {
@@ -57,7 +57,7 @@ export function single(
     unit,
     kind: 'lines',
     series: [{ metric, label: title, color, ...series }],
-    ...more,
+    ...options,
   };
 }
 
@@ -86,7 +86,7 @@ export const MEMORY: ChartDeclaration = {
 
 export const HIT_RATIO = single(
   { id: 'hit-ratio', title: 'Hit ratio', unit: 'ratio', metric: 'hit_ratio', color: COLOR.hit },
-  { max: 1, emptyReason: 'Nothing was read in this time range, so there is no ratio.' },
+  { max: 1, emptyReason: 'No keys were read in this time range.' },
 );
 
 export const INGRESS = single({
@@ -139,7 +139,7 @@ export const CONNECTIONS = single({
 
 export const ERRORS = single({
   id: 'errors',
-  title: 'Replies that were errors',
+  title: 'Error replies',
   unit: 'perSecond',
   metric: 'errors',
   color: COLOR.error,

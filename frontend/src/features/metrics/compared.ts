@@ -1,4 +1,4 @@
-/** What can be compared between shards, nodes or databases: data only. */
+/** Metrics that can be compared between shards, nodes or databases. Data only. */
 import type { Unit } from '@/lib/format';
 import type { Rule } from '@/live/folding';
 import type { SeriesRef } from '@/live/series';
@@ -7,11 +7,11 @@ export interface ComparedMetric {
   metric: string;
   title: string;
   unit: Unit;
-  /** How the shards of one node become its value; the sum when left out. */
+  /** How the values of several shards of a node are combined; default: sum. */
   rule?: Rule;
 }
 
-/** One line or tile of a comparison. */
+/** One line or tile of a comparison: an object, or several objects combined. */
 export interface Group {
   key: string;
   label: string;
@@ -39,7 +39,7 @@ const DATA: readonly ComparedMetric[] = [
   { metric: 'main_thread_cpu', title: 'Main thread CPU', unit: 'cores' },
   { metric: 'hit_ratio', title: 'Hit ratio', unit: 'ratio', rule: 'mean' },
 ];
-const OUTCOME: readonly ComparedMetric[] = [
+const RESULTS: readonly ComparedMetric[] = [
   ...NETWORK,
   { metric: 'evicted_objects', title: 'Evictions', unit: 'perSecond' },
   { metric: 'expired_objects', title: 'Expirations', unit: 'perSecond' },
@@ -49,7 +49,7 @@ const OUTCOME: readonly ComparedMetric[] = [
 export const SHARD_METRICS: readonly ComparedMetric[] = [
   ...DATA,
   { metric: 'connected_clients', title: 'Connections', unit: 'count' },
-  ...OUTCOME,
+  ...RESULTS,
 ];
 
 export const BDB_METRICS: readonly ComparedMetric[] = [
@@ -57,7 +57,7 @@ export const BDB_METRICS: readonly ComparedMetric[] = [
   AVERAGE,
   P99,
   { metric: 'conns', title: 'Connections', unit: 'count' },
-  ...OUTCOME,
+  ...RESULTS,
 ];
 
 export const NODE_METRICS: readonly ComparedMetric[] = [

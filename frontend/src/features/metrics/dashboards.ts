@@ -1,4 +1,4 @@
-/** Which charts there are: data only. Order follows the reference's metrics screens. */
+/** Charts of each metrics view. Data only. The order follows the metrics screens of Redis Enterprise. */
 import { COLOR } from '@/ui/chart/palette';
 import {
   type ChartDeclaration,
@@ -22,7 +22,7 @@ const KEYS = single(
   { rollup: 'last' },
 );
 
-/** The first two are the large ones at the beginning. */
+/** Charts that are shown large by default. */
 export const DATABASE_LARGE = [THROUGHPUT.id, PERCENTILES.id] as const;
 
 export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
@@ -47,7 +47,7 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
       metric: 'used_memory',
       color: COLOR.memory,
     },
-    { rollup: 'last', emptyReason: 'The database has no memory limit, or sent no sample.' },
+    { rollup: 'last', emptyReason: 'The database has no memory limit or has sent no samples.' },
     { shareOf: 'memory_size' },
   ),
   CONNECTIONS,
@@ -100,7 +100,7 @@ const CPU: ChartDeclaration = {
 const FREE_RAM = single(
   {
     id: 'free-ram',
-    title: 'Free RAM of the machine',
+    title: 'Free RAM on the machine',
     unit: 'bytes',
     metric: 'available_memory',
     color: COLOR.keys,
@@ -125,8 +125,8 @@ export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   CLUSTER_THROUGHPUT,
   LATENCY,
   CONNECTIONS,
-  onMachines({ ...CPU, title: 'CPU usage of the machines' }),
-  onMachines({ ...FREE_RAM, title: 'Free RAM of the machines' }),
+  onMachines({ ...CPU, title: 'CPU usage of all machines' }),
+  onMachines({ ...FREE_RAM, title: 'Free RAM on all machines' }),
   onMachines(FREE_DISK),
   INGRESS,
   EGRESS,
@@ -137,7 +137,7 @@ export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
 
 export const NODE_THROUGHPUT = single({
   id: 'throughput',
-  title: 'Throughput of its shards',
+  title: 'Shard throughput',
   unit: 'ops',
   metric: 'total_req',
   color: COLOR.read,
@@ -152,7 +152,7 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
   FREE_DISK,
   INGRESS,
   EGRESS,
-  { ...MEMORY, title: 'Memory of its shards', limit: { label: 'Total', key: 'total_memory' } },
+  { ...MEMORY, title: 'Shard memory', limit: { label: 'Total', key: 'total_memory' } },
   {
     id: 'disk',
     title: 'Disk',
@@ -184,7 +184,7 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
 
 const { id, title, unit } = CONNECTIONS;
 
-/** Charts of one shard. */
+/** Charts of a single shard. */
 export const SHARD_CHARTS: readonly ChartDeclaration[] = [
   THROUGHPUT,
   MEMORY,
@@ -205,6 +205,6 @@ export const SHARD_CHARTS: readonly ChartDeclaration[] = [
       metric: 'repl_lag_bytes',
       color: COLOR.hit,
     },
-    { rollup: 'last', emptyReason: 'Only replicas lag.' },
+    { rollup: 'last', emptyReason: 'Only replicas have a replication lag.' },
   ),
 ];

@@ -1,8 +1,8 @@
-/** The charts of databases on flash. */
+/** Charts of databases on flash. */
 import { COLOR } from '@/ui/chart/palette';
 import { type ChartDeclaration, single } from './charts';
 
-const QUIET = 'No key was touched in this time range, so there is no ratio.';
+const NO_ACCESSES = 'No keys were accessed in this time range.';
 
 export const RAM_HIT: ChartDeclaration = single(
   {
@@ -12,17 +12,17 @@ export const RAM_HIT: ChartDeclaration = single(
     metric: 'ram_hit_ratio',
     color: COLOR.ram,
   },
-  { max: 1, emptyReason: QUIET },
+  { max: 1, emptyReason: NO_ACCESSES },
   { label: 'All' },
 );
 
-const RAM_HIT_BY_KIND: ChartDeclaration = {
+const RAM_HIT_BY_OPERATION: ChartDeclaration = {
   id: 'ram-hit-kinds',
-  title: 'RAM hit ratio by kind',
+  title: 'RAM hit ratio by operation',
   unit: 'ratio',
   kind: 'lines',
   max: 1,
-  emptyReason: QUIET,
+  emptyReason: NO_ACCESSES,
   series: [
     { metric: 'fetch_ram_hit_ratio', label: 'Fetched', color: COLOR.read },
     { metric: 'write_ram_hit_ratio', label: 'Written', color: COLOR.write },
@@ -30,7 +30,7 @@ const RAM_HIT_BY_KIND: ChartDeclaration = {
   ],
 };
 
-export const FLASH_RATIOS: readonly ChartDeclaration[] = [RAM_HIT, RAM_HIT_BY_KIND];
+export const FLASH_RATIOS: readonly ChartDeclaration[] = [RAM_HIT, RAM_HIT_BY_OPERATION];
 
 export const FLASH_CHARTS: readonly ChartDeclaration[] = [
   {
@@ -67,12 +67,12 @@ export const FLASH_CHARTS: readonly ChartDeclaration[] = [
   },
   {
     id: 'flash-accesses',
-    title: 'Keys touched',
+    title: 'Key accesses',
     unit: 'ops',
     kind: 'lines',
     series: [
       { metric: 'big_io_ratio_redis', label: 'Keys', color: COLOR.ram },
-      { metric: 'big_io_ratio_flash', label: 'Operations on flash', color: COLOR.flash },
+      { metric: 'big_io_ratio_flash', label: 'Flash operations', color: COLOR.flash },
     ],
   },
   {
@@ -100,7 +100,7 @@ export const FLASH_CHARTS: readonly ChartDeclaration[] = [
     title: 'Flash read latency',
     unit: 'latency',
     kind: 'lines',
-    emptyReason: 'Nothing was read from flash in this time range.',
+    emptyReason: 'No values were read from flash in this time range.',
     series: [
       { metric: 'flash_read_p50', label: 'P50', color: COLOR.p50 },
       { metric: 'flash_read_p99', label: 'P99', color: COLOR.p99 },
@@ -108,13 +108,13 @@ export const FLASH_CHARTS: readonly ChartDeclaration[] = [
   },
   {
     id: 'flash-moves',
-    title: 'Values that moved',
+    title: 'Values moved',
     unit: 'perSecond',
     kind: 'lines',
     series: [
       { metric: 'promotions', label: 'To RAM', color: COLOR.ram },
-      { metric: 'demotions_dirty', label: 'To flash, written', color: COLOR.flash },
-      { metric: 'demotions_clean', label: 'To flash, were there', color: COLOR.other },
+      { metric: 'demotions_dirty', label: 'To flash (written)', color: COLOR.flash },
+      { metric: 'demotions_clean', label: 'To flash (already stored)', color: COLOR.other },
     ],
   },
   single(
@@ -125,6 +125,6 @@ export const FLASH_CHARTS: readonly ChartDeclaration[] = [
       metric: 'disk_frag_ratio',
       color: COLOR.flash,
     },
-    { rollup: 'last', emptyReason: 'Nothing is on flash.' },
+    { rollup: 'last', emptyReason: 'No values are stored on flash.' },
   ),
 ];

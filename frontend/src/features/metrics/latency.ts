@@ -1,13 +1,13 @@
-/** Charts of latency: how long clients wait, measured at the endpoint, in microseconds. */
+/** Latency charts: the time that clients wait, measured at the endpoint, in microseconds. */
 import { COLOR } from '@/ui/chart/palette';
 import type { ChartDeclaration, SeriesDeclaration } from './charts';
 
-const AWAITS = 'Latency is measured at endpoints. This console does not tell it.';
+const UNAVAILABLE = 'This console provides no latency metrics. Latency is measured at endpoints.';
 
 const KINDS = [
-  { id: 'latency-reads', title: 'Reads latency', infix: 'read_' },
-  { id: 'latency-writes', title: 'Writes latency', infix: 'write_' },
-  { id: 'latency-other', title: 'Other commands latency', infix: 'other_' },
+  { id: 'latency-reads', title: 'Read latency', infix: 'read_' },
+  { id: 'latency-writes', title: 'Write latency', infix: 'write_' },
+  { id: 'latency-other', title: 'Latency of other commands', infix: 'other_' },
 ];
 
 const average = (infix = ''): SeriesDeclaration => ({
@@ -16,46 +16,46 @@ const average = (infix = ''): SeriesDeclaration => ({
   color: COLOR.average,
 });
 
-interface Percent {
+interface Percentile {
   name: string;
   label: string;
   color: string;
 }
 
-const P99: Percent = { name: 'p99', label: 'P99', color: COLOR.p99 };
-const PERCENTS: readonly Percent[] = [
+const P99: Percentile = { name: 'p99', label: 'P99', color: COLOR.p99 };
+const PERCENTILE_LINES: readonly Percentile[] = [
   { name: 'p50', label: 'P50', color: COLOR.p50 },
   P99,
   { name: 'p999', label: 'P99.9', color: COLOR.p999 },
 ];
 
-const percentile = ({ name, label, color }: Percent, infix = ''): SeriesDeclaration => ({
+const percentile = ({ name, label, color }: Percentile, infix = ''): SeriesDeclaration => ({
   metric: `${name}_${infix}latency`,
   label,
   color,
-  noAverage: 'Percentiles cannot be averaged: they are read from all requests together.',
+  noAverage: 'Percentiles cannot be averaged over time. They are computed from all requests.',
 });
 
-const percentiles = (infix?: string) => PERCENTS.map((one) => percentile(one, infix));
+const percentiles = (infix?: string) => PERCENTILE_LINES.map((line) => percentile(line, infix));
 
-type Named = Pick<ChartDeclaration, 'id' | 'title'>;
+type ChartTitle = Pick<ChartDeclaration, 'id' | 'title'>;
 
-const chart = (named: Named, series: readonly SeriesDeclaration[]): ChartDeclaration => ({
-  ...named,
+const chart = (titles: ChartTitle, series: readonly SeriesDeclaration[]): ChartDeclaration => ({
+  ...titles,
   unit: 'latency',
   kind: 'lines',
   series,
-  emptyReason: 'No requests in this time range, so there is nothing to measure.',
-  awaits: AWAITS,
+  emptyReason: 'No requests in this time range.',
+  awaits: UNAVAILABLE,
 });
 
-/** What the overview, nodes and clusters show. */
+/** Chart on the overview and cluster pages. */
 export const LATENCY = chart({ id: 'latency-avg', title: 'Latency' }, [average(), percentile(P99)]);
 
-/** Of all commands, then of reads, writes and others. */
+/** Charts of all commands, reads, writes and other commands, in this order. */
 export const LATENCIES: readonly ChartDeclaration[] = [
   LATENCY,
-  ...KINDS.map(({ infix, ...named }) => chart(named, [average(infix), ...percentiles(infix)])),
+  ...KINDS.map(({ infix, ...titles }) => chart(titles, [average(infix), ...percentiles(infix)])),
 ];
 
 export const PERCENTILES = chart(
@@ -68,15 +68,15 @@ export const CLUSTER_LATENCY: ChartDeclaration = {
   title: 'Latency of all databases',
 };
 
-/** Of several proxies' percentiles only the highest can be told. */
+/** Percentiles of several proxies cannot be combined, so the chart shows the highest one. */
 export const NODE_LATENCY: ChartDeclaration = {
   ...chart({ id: 'latency-avg', title: 'Latency' }, [
-    { ...percentile(P99), label: 'P99 of its slowest endpoint', rule: 'max' },
+    { ...percentile(P99), label: 'P99 of the slowest endpoint', rule: 'max' },
   ]),
   of: 'endpoints',
 };
 
-/** One line for pages whose subject is time, not latency. */
+/** Compact chart for the timeline. */
 export const TAIL_LATENCY = chart({ id: 'latency-p99', title: 'P99 latency of all databases' }, [
   percentile(P99),
 ]);

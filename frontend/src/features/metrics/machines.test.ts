@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { onePerMachine } from './machines';
 
 describe('onePerMachine', () => {
-  it('counts a machine once, and a node that does not say as one of its own', () => {
+  it('returns one node per machine, and every node without a machine id', () => {
     const nodes = [
       { uid: 3, machine_id: 'b' },
       { uid: 2, machine_id: 'a' },

@@ -1,11 +1,15 @@
-/** Nodes that share a machine see the same processor, memory and disk: one of them speaks for it. Pure. */
+/** Deduplication of nodes that run on the same machine. Pure. */
 import type { Node } from '@/api/types';
 
+/**
+ * Return the uid of one node per machine, the lowest one. Nodes on the same machine report the same
+ * processor, memory and disk, which must not be counted twice.
+ */
 export function onePerMachine(nodes: readonly Pick<Node, 'uid' | 'machine_id'>[]): string[] {
-  const found = new Map<string, number>();
+  const nodeByMachine = new Map<string, number>();
   for (const { uid, machine_id } of [...nodes].sort((a, b) => a.uid - b.uid)) {
     const machine = machine_id || String(uid);
-    if (!found.has(machine)) found.set(machine, uid);
+    if (!nodeByMachine.has(machine)) nodeByMachine.set(machine, uid);
   }
-  return [...found.values()].map(String);
+  return [...nodeByMachine.values()].map(String);
 }

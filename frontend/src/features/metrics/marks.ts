@@ -1,4 +1,4 @@
-/** Events on charts: instants as lines, outages and resyncs as bands. */
+/** Event annotations on charts: instants as lines, outages and resyncs as bands. */
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { endOf, isSpan, startOf } from '@/api/story';
@@ -9,12 +9,15 @@ import { useStory } from '@/live/useStory';
 import { useWindow } from '@/live/useWindow';
 import type { ChartMark } from '@/ui/chart/types';
 
-/** Lines closer than this part of the window are one. */
+/** Events that are closer than this share of the window are merged into one line. */
 const GAP_SHARE = 1 / 150;
-/** Events of one mark that its label tells of. */
-const LISTED = 4;
-/** Logins are no news on a chart; what shards repeat of an outage, its bands say already. */
-const NOT_ON_CHARTS = new Set([
+/** Maximum number of events listed in the label of a mark. */
+const MAX_LISTED = 4;
+/**
+ * Event types not drawn on charts: sign-ins, and shard events that repeat what the band of an
+ * outage shows.
+ */
+const HIDDEN_TYPES = new Set([
   'login',
   'login_failed',
   'authentication_err',
@@ -31,13 +34,14 @@ export interface Concern {
 }
 
 export interface EventMark extends ChartMark {
-  /** Uids of the events it stands for. */
+  /** Comma-separated uids of the events that the mark represents. */
   events: string;
 }
 
 /**
- * `events` ascending. Without a concern: everything that happened. Instants closer than `gap` milliseconds are one line, and spans of
- * one sort that overlap are one band: layers of them would hide the curve.
+ * Return the marks of `events` (in ascending order) that concern one database or node; by default, of
+ * all events. Instants closer than `gap` milliseconds are merged into one line. Overlapping spans of
+ * the same type are merged into one band, because stacked bands would hide the curve.
  */
 export function marksOf(events: readonly LogEvent[], concern: Concern = {}, gap = 0): EventMark[] {
   const shown = events
@@ -45,7 +49,7 @@ export function marksOf(events: readonly LogEvent[], concern: Concern = {}, gap 
       (event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event),
     )
     .filter((event) => concern.node === undefined || event.node_uid === concern.node)
-    .filter((event) => !NOT_ON_CHARTS.has(event.type));
+    .filter((event) => !HIDDEN_TYPES.has(event.type));
   const isBand = (event: LogEvent) => isSpan(event) || event.type === 'resync';
   const spans = new Map<string, LogEvent[]>();
   for (const event of shown.filter(isBand))
@@ -74,27 +78,27 @@ function bands(events: readonly LogEvent[]): EventMark[] {
     return { event, from, to: isSpan(event) ? endOf(event) : from };
   });
   return union(bars).map(({ from, to, parts }) => {
-    const own = parts.map(({ event }) => event);
-    const isResync = own[0]?.type === 'resync';
+    const members = parts.map(({ event }) => event);
+    const isResync = members[0]?.type === 'resync';
     return {
       at: from,
       until: to,
-      label: isResync ? `Resync of ${plural(own.length, 'replica')}` : listed(own),
-      tone: isResync ? 'progress' : worst(own),
-      events: uidsOf(own),
+      label: isResync ? `Resync of ${plural(members.length, 'replica')}` : listed(members),
+      tone: isResync ? 'progress' : worst(members),
+      events: uidsOf(members),
     };
   });
 }
 
 function listed(events: readonly LogEvent[]): string {
-  const more = events.length - LISTED;
-  const words = events.slice(0, LISTED).map(({ description, type }) => description || type);
-  return [...words, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
+  const more = events.length - MAX_LISTED;
+  const lines = events.slice(0, MAX_LISTED).map(({ description, type }) => description || type);
+  return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
 }
 
 const uidsOf = (events: readonly LogEvent[]): string => events.map(({ uid }) => uid).join();
 
-/** A node going down concerns every database that may have shards on it. */
+/** Failures of nodes are shown for every database, because each may have shards on the node. */
 function isNodeEvent(event: LogEvent): boolean {
   return event.bdb_uid === undefined && event.node_uid !== undefined && event.severity !== 'INFO';
 }
@@ -105,7 +109,7 @@ function worst(events: readonly LogEvent[]): ChartMark['tone'] {
   return severities.has('WARNING') ? 'warning' : 'info';
 }
 
-/** A click on a mark leads to the timeline. */
+/** Marks of the events in the current window. A click on a mark opens the timeline. */
 export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
   const { from, to, length } = useWindow();
   const story = useStory(from, to);

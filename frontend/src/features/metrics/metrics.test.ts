@@ -6,7 +6,7 @@ import { byOutlier, byValue } from './outliers';
 const flat = (value: number) => new Float64Array(5).fill(value);
 
 describe('byOutlier', () => {
-  it('puts silent shards first, then those far from the median, the rest as given', () => {
+  it('ranks shards without samples first, then outliers, and keeps the order of the others', () => {
     const ranked = byOutlier([
       { uid: '10', values: flat(10) },
       { uid: '2', values: flat(10) },
@@ -20,7 +20,7 @@ describe('byOutlier', () => {
 });
 
 describe('byValue', () => {
-  it('puts the highest first and the silent last', () => {
+  it('ranks the highest mean first and shards without samples last', () => {
     const series = [
       { uid: '1', values: flat(Number.NaN) },
       { uid: '2', values: flat(3) },
@@ -41,7 +41,7 @@ describe('marksOf', () => {
       ...part,
     }) as LogEvent;
 
-  it('shows what concerns the database, and troubles of nodes', () => {
+  it('shows events of the database and failures of nodes', () => {
     const events = [
       event({ bdb_uid: 1, description: 'mine' }),
       event({ bdb_uid: 2, description: 'other' }),
@@ -52,11 +52,11 @@ describe('marksOf', () => {
     expect(marksOf(events, { bdb: 1 })[1]?.tone).toBe('error');
   });
 
-  it('leaves out logins, and what only repeats an outage', () => {
+  it('omits sign-ins and events that repeat an outage', () => {
     expect(marksOf([event({ type: 'login' }), event({ type: 'replica_in_sync' })])).toEqual([]);
   });
 
-  it('shows spans as bands, resyncs that overlap as one', () => {
+  it('shows spans as bands and merges overlapping resyncs', () => {
     const resync = (uid: number, from: number, to: number | null) =>
       event({
         uid,
@@ -79,7 +79,7 @@ describe('marksOf', () => {
     expect(found[1]).toMatchObject({ label: 'Resync of 2\u00a0replicas', tone: 'progress' });
   });
 
-  it('leaves nothing out: what is close together is one line of the worst tone', () => {
+  it('merges events that are close together into one line with the worst tone', () => {
     const flood = Array.from({ length: 300 }, (_, index) =>
       event({ uid: index, time_ms: index * 10, severity: index === 7 ? 'ERROR' : 'INFO' }),
     );
@@ -93,7 +93,7 @@ describe('marksOf', () => {
     expect(found[0]?.label).toBe('x\nx\nx\nx\nand 96 more');
   });
 
-  it('shows alarms of one sort that overlap as one band', () => {
+  it('merges overlapping alarms of the same type into one band', () => {
     const alarm = (uid: number, from: number, to: number) =>
       event({ uid, type: 'alarm_clock', severity: 'WARNING', time_ms: from, ended_ms: to });
     const found = marksOf([alarm(1, 1_000, 5_000), alarm(2, 2_000, 9_000)]);

@@ -1,4 +1,4 @@
-/** Which shards stand out: distance from the median, in units of the usual distance. Pure. */
+/** Ranking of series by outlier score: distance from the median divided by the median distance. Pure. */
 
 export interface Scored {
   uid: string;
@@ -24,13 +24,16 @@ function mean(values: Float64Array): number {
   return count ? sum / count : Number.NaN;
 }
 
-/** Nearer to the median than this is ordinary: such shards keep their order, or tiles would dance. */
-const ORDINARY = 4;
+/**
+ * Shards with a lower score count as normal and keep their order. Otherwise, tiles would constantly
+ * swap places.
+ */
+const MIN_OUTLIER_SCORE = 4;
 
-/** Largest deviation first; shards without samples come first of all, they are the oddest. */
+/** Return the series by outlier score, largest first. Series without samples precede all others. */
 export function byOutlier(series: readonly { uid: string; values: Float64Array }[]): Scored[] {
-  const given = new Map(series.map(({ uid }, index) => [uid, index]));
-  const place = ({ uid }: Scored) => given.get(uid) ?? 0;
+  const inputIndex = new Map(series.map(({ uid }, index) => [uid, index]));
+  const indexOf = ({ uid }: Scored) => inputIndex.get(uid) ?? 0;
   const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
   const known = means.flatMap((entry) => (Number.isNaN(entry.mean) ? [] : [entry.mean]));
   const center = median(known.sort((a, b) => a - b));
@@ -42,12 +45,12 @@ export function byOutlier(series: readonly { uid: string; values: Float64Array }
         ? Number.POSITIVE_INFINITY
         : Math.abs(entry.mean - center) / spread,
     }))
-    .sort((a, b) => standing(b) - standing(a) || place(a) - place(b));
+    .sort((a, b) => rankScore(b) - rankScore(a) || indexOf(a) - indexOf(b));
 }
 
-const standing = ({ score }: Scored): number => (score < ORDINARY ? 0 : score);
+const rankScore = ({ score }: Scored): number => (score < MIN_OUTLIER_SCORE ? 0 : score);
 
-/** Highest mean first. */
+/** Return the uids by mean, highest first. Series without samples are last. */
 export function byValue(series: readonly { uid: string; values: Float64Array }[]): string[] {
   const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
   const rank = (value: number) => (Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { BDB_METRICS, NODE_METRICS, SHARD_METRICS } from './compared';
 import { promql } from './promql';
 
-/** Histograms are three families in one. */
+/** Histograms export three series names (sum, count, bucket) per metric family. */
 const family = (name: string) =>
   name.replace(
     /_(read|write|other)_requests_latency_histogram_(sum|count|bucket)$/,
@@ -14,7 +14,7 @@ const of = (topic: string, metric: string, uids = ['1']) =>
   promql(topic, uids, [{ metric, label: metric }]);
 
 describe('promql', () => {
-  it('selects the object, or all of the cluster', () => {
+  it('selects one object, several objects or the entire cluster', () => {
     expect(of('bdbs', 'used_memory')).toBe('sum(redis_server_used_memory{db="1"})');
     expect(of('cluster', 'used_memory', ['cluster'])).toBe('sum(redis_server_used_memory)');
     expect(of('shards:1', 'read_req', ['7'])).toBe(
@@ -35,12 +35,12 @@ describe('promql', () => {
     expect(of('endpoints', 'p99_latency', ['1:1:2'])).toBeUndefined();
   });
 
-  it('tells the network of a machine from that of a database', () => {
+  it('uses different traffic metrics for nodes and databases', () => {
     expect(of('nodes', 'ingress_bytes')).toContain('node_network_receive_bytes_total{node="1"}');
     expect(of('bdbs', 'ingress_bytes')).toContain('endpoint_ingress{db="1"}');
   });
 
-  it('writes ratios, shares and several series', () => {
+  it('supports ratios, scaled values and several series', () => {
     expect(of('nodes', 'cpu_user')).toBe(
       'sum(rate(node_cpu_seconds_total{node="1",mode=~"user|nice"}[1m])) / sum(rate(node_cpu_seconds_total{node="1"}[1m]))',
     );
@@ -61,18 +61,18 @@ describe('promql', () => {
     );
   });
 
-  it('computes percentiles from all buckets together', () => {
+  it('computes percentiles from the buckets of all requests', () => {
     expect(of('bdbs', 'p99_read_latency')).toBe(
       'histogram_quantile(0.99, sum by (le) (rate(endpoint_read_requests_latency_histogram_bucket{db="1"}[1m])))',
     );
     expect(of('bdbs', 'avg_latency')?.match(/_(sum|count)\{/g)).toHaveLength(6);
   });
 
-  it('does not invent what is not exported', () => {
+  it('returns undefined for metrics that are not exported', () => {
     expect(of('bdbs', 'write_misses')).toBeUndefined();
   });
 
-  it('uses only names that the console serves', () => {
+  it('uses only metric families that the console exports', () => {
     const served = readFileSync('../backend/shardboard/domain/families.py', 'utf8');
     const topics = { bdbs: BDB_METRICS, nodes: NODE_METRICS, 'shards:1': SHARD_METRICS };
     for (const [topic, metrics] of Object.entries(topics)) {

@@ -1,4 +1,4 @@
-/** The PromQL that gives a chart's numbers from what the console serves at /metrics. Pure. */
+/** PromQL queries that compute a chart's values from the console's /metrics export. Pure. */
 
 type Query = (where: (more?: string) => string) => string;
 
@@ -25,7 +25,7 @@ const inside =
 
 const KINDS = ['read', 'write', 'other'];
 
-/** What clients sent to endpoints, or what reached shards. */
+/** Request rates: of clients at endpoints, or of commands at shards. */
 const requests = (name: (kind: string) => string): Record<string, Query> => ({
   total_req: plus(...KINDS.map((kind) => rate(name(kind)))),
   ...Object.fromEntries(KINDS.map((kind) => [`${kind}_req`, rate(name(kind))])),
@@ -38,7 +38,7 @@ const resident = total('redis_server_process_resident_memory_bytes');
 const used = total('redis_server_used_memory');
 const pings = 'shardboard_shard_responsiveness_seconds';
 
-/** Microseconds, as the REST API has them. */
+/** Latency histogram in microseconds, the unit of the REST API. */
 const histogram =
   (kinds: readonly string[], part: string, by = ''): Query =>
   (where) =>
@@ -62,7 +62,7 @@ function latencies(infix: string, kinds: readonly string[]): Record<string, Quer
   };
 }
 
-/** What an endpoint counts. */
+/** Metrics of endpoints. */
 const ENDPOINT: Readonly<Record<string, Query>> = {
   ...requests((kind) => `endpoint_${kind}_requests`),
   conns: (where) => `${opened(where)} - ${closed(where)}`,
@@ -71,7 +71,7 @@ const ENDPOINT: Readonly<Record<string, Query>> = {
   errors: rate('shardboard_endpoint_errors'),
 };
 
-/** What shards tell. */
+/** Metrics of shards. */
 const SHARD: Readonly<Record<string, Query>> = {
   ...requests((kind) => `shardboard_shard_${kind}_commands`),
   used_memory: used,
@@ -103,7 +103,7 @@ const slowest =
   (where) =>
     `1000000 * max(${name}${where()})`;
 
-/** What shards on flash tell. */
+/** Metrics of shards on flash. */
 const FLASH: Readonly<Record<string, Query>> = {
   ram_hit_ratio: ramHit('fetch', 'write', 'del'),
   fetch_ram_hit_ratio: ramHit('fetch'),
@@ -125,7 +125,7 @@ const FLASH: Readonly<Record<string, Query>> = {
   flash_read_p99: slowest('shardboard_shard_flash_read_p99_seconds'),
 };
 
-/** Of databases and of the cluster. */
+/** Metrics of databases and of the cluster. */
 const DATA: Readonly<Record<string, Query>> = {
   ...SHARD,
   ...ENDPOINT,
@@ -141,7 +141,7 @@ const cpu = (mode: string): Query => {
     `sum(rate(${seconds}${where(`mode=~"${mode}"`)}[1m])) / ${rate(seconds)(where)}`;
 };
 
-/** Of machines. What their shards do is told as for databases. */
+/** Metrics of machines. Shard metrics of a node use the same queries as those of databases. */
 const MACHINE: Readonly<Record<string, Query>> = {
   ...SHARD,
   conns: total('redis_server_connected_clients'),
@@ -165,7 +165,7 @@ interface Kind {
   label?: string;
 }
 
-const OF_CLUSTER: Kind = { queries: DATA };
+const CLUSTER: Kind = { queries: DATA };
 const KIND: Readonly<Record<string, Kind>> = {
   bdbs: { queries: DATA, label: 'db' },
   nodes: { queries: MACHINE, label: 'node' },
@@ -174,16 +174,19 @@ const KIND: Readonly<Record<string, Kind>> = {
   flash: { queries: FLASH, label: 'db' },
 };
 
-/** One query per series under its name; undefined when a metric is not exported. */
+/**
+ * Return the PromQL query of each series, one per line. If there are several series, a comment with
+ * the label precedes each query. Return undefined if a metric is not exported.
+ */
 export function promql(
   topic: string,
   uids: readonly string[],
   series: readonly { metric: string; label: string; scale?: number }[],
 ): string | undefined {
-  const { queries: known, label: name } = KIND[topic.split(':')[0] ?? topic] ?? OF_CLUSTER;
+  const { queries: available, label: name } = KIND[topic.split(':')[0] ?? topic] ?? CLUSTER;
   const where = selector(name, uids);
   const queries = series.map(({ metric, label, scale }) => {
-    const query = known[metric]?.(where);
+    const query = available[metric]?.(where);
     const scaled = query && scale !== undefined && scale !== 1 ? `(${query}) * ${scale}` : query;
     return scaled && (series.length > 1 ? `# ${label}\n${scaled}` : scaled);
   });
@@ -191,12 +194,12 @@ export function promql(
 }
 
 function selector(label: string | undefined, uids: readonly string[]) {
-  // The uid of an endpoint's proxy is "<database>:<endpoint>:<proxy>".
-  const own = uids.map((uid) => uid.split(':').at(-1));
-  const whole = label === 'proxy' ? `endpoint="${uids[0]?.replace(/:\d+$/, '')}",` : '';
-  const chosen = `${whole}${label}${own.length === 1 ? `="${own[0]}"` : `=~"${own.join('|')}"`}`;
+  // Proxies are identified by "<database>:<endpoint>:<proxy>".
+  const ids = uids.map((uid) => uid.split(':').at(-1));
+  const endpoint = label === 'proxy' ? `endpoint="${uids[0]?.replace(/:\d+$/, '')}",` : '';
+  const matcher = `${endpoint}${label}${ids.length === 1 ? `="${ids[0]}"` : `=~"${ids.join('|')}"`}`;
   return (more?: string): string => {
-    const all = [label ? chosen : '', more].filter(Boolean).join(',');
+    const all = [label ? matcher : '', more].filter(Boolean).join(',');
     return all && `{${all}}`;
   };
 }

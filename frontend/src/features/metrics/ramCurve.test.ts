@@ -16,7 +16,7 @@ const curve: RamCurve = {
 };
 
 describe('ratioAt', () => {
-  it('is that of the nearest point', () => {
+  it('returns the ratio of the nearest point', () => {
     expect([0, 140, 160, 5_000].map((size) => ratioAt(curve.points, size))).toEqual([
       0.2,
       0.2,
@@ -28,10 +28,10 @@ describe('ratioAt', () => {
 });
 
 describe('choicesOf', () => {
-  it('offers less and more than now, and all', () => {
-    const told = choicesOf(curve).map(({ size, ratio, change }) => [size, ratio, change]);
+  it('returns sizes below and above the current one, and the maximum', () => {
+    const choices = choicesOf(curve).map(({ size, ratio, change }) => [size, ratio, change]);
     const close = (row: number[]) => row.map((value) => expect.closeTo(value));
-    expect(told).toEqual(
+    expect(choices).toEqual(
       [
         [150, 0.2, -0.2],
         [450, 0.5, 0.1],
@@ -42,13 +42,13 @@ describe('choicesOf', () => {
     );
   });
 
-  it('offers nothing while nothing is known', () => {
+  it('returns no sizes without data', () => {
     expect(choicesOf({ ...curve, points: [], expected: null })).toEqual([]);
   });
 });
 
 describe('placeOf', () => {
-  it('begins at nothing and ends at the whole database', () => {
+  it('maps zero to 0 and the full size of the database to 1', () => {
     expect([0, 500, 1_000].map((size) => placeOf(curve.points, size))).toEqual([0, 0.5, 1]);
   });
 });

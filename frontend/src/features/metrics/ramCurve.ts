@@ -1,19 +1,19 @@
-/** The curve of expected RAM-hit ratio by the size of RAM. Pure. */
+/** Expected RAM hit ratio by RAM limit. Pure. */
 import type { RamCurve } from '@/api/types';
 
 type Points = RamCurve['points'];
 
-/** Sizes that are offered beside the present one, as factors of it. */
+/** Alternative sizes, as factors of the current RAM limit. */
 const FACTORS = [0.5, 1.5, 2, 3];
 
 export interface Choice {
   size: number;
   ratio: number;
-  /** Against what is expected at the present size. */
+  /** Difference to the expected ratio at the current size. */
   change: number;
 }
 
-/** The expected ratio at a size: that of the nearest point. */
+/** Return the expected ratio at a size: the ratio of the nearest point. */
 export function ratioAt(points: Points, size: number): number | undefined {
   return nearestTo(points, size)?.hit_ratio;
 }
@@ -26,18 +26,21 @@ export function nearestTo(points: Points, size: number): Points[number] | undefi
   return best;
 }
 
-/** The place of a size on an axis from 0 to the largest one. */
+/** Return the position of a size on an axis from 0 to the largest size: 0 to 1. */
 export function placeOf(points: Points, size: number): number {
   return size / (points.at(-1)?.ram_size || 1);
 }
 
-/** What other sizes would give, as far as the database could have them. */
+/**
+ * Return the expected ratios at alternative sizes within the range of the curve, including the
+ * largest size.
+ */
 export function choicesOf({ points, ram_size, expected }: RamCurve): Choice[] {
-  const [least = 0, most = 0] = [points[0]?.ram_size, points.at(-1)?.ram_size];
+  const [smallest = 0, largest = 0] = [points[0]?.ram_size, points.at(-1)?.ram_size];
   const sizes = FACTORS.map((factor) => factor * ram_size).filter(
-    (size) => size >= least && size < most,
+    (size) => size >= smallest && size < largest,
   );
-  return [...sizes, most].flatMap((size) => {
+  return [...sizes, largest].flatMap((size) => {
     const ratio = ratioAt(points, size);
     return ratio === undefined || expected === null
       ? []
@@ -45,5 +48,5 @@ export function choicesOf({ points, ram_size, expected }: RamCurve): Choice[] {
   });
 }
 
-/** Four round shares of the axis. */
+/** Positions of the axis labels. */
 export const TICKS = [0, 0.25, 0.5, 0.75, 1];

@@ -3,20 +3,20 @@ import type { Columns } from '@/ui/chart/types';
 import { share } from './shared';
 
 describe('share', () => {
-  it('reads once for all, and again after news', () => {
+  it('reads the source once for all series, and again after an update', () => {
     const rows = [Float64Array.of(1, 2), Float64Array.of(7, Number.NaN)];
     const extremes = [
       undefined,
       { low: rows[1] ?? rows[0], high: rows[1] ?? rows[0] },
     ] as Columns['extremes'];
     const read = vi.fn((from: number) => ({ from, step: 1, rows, extremes }));
-    const news = { tell: () => undefined as unknown };
+    const update = { notify: () => undefined as unknown };
     const stop = vi.fn();
     const shared = share(
       {
         read,
         subscribe: (listener) => {
-          news.tell = listener;
+          update.notify = listener;
           return stop;
         },
       },
@@ -32,7 +32,7 @@ describe('share', () => {
     expect(shared.max()).toBe(7);
     expect(read).toHaveBeenCalledTimes(1);
 
-    news.tell();
+    update.notify();
     for (const draw of draws) expect(draw).toHaveBeenCalledTimes(1);
     shared.of(0).read(0, 1);
     expect(read).toHaveBeenCalledTimes(2);

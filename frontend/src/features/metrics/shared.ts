@@ -1,27 +1,31 @@
-/** One source read once per update, handed out series by series to many small charts. */
+/** A chart source that is read once per update and shared by many small charts, one series each. */
 import type { ChartSource, Columns } from '@/ui/chart/types';
 
 export interface Shared {
+  /** Return the source of one series. */
   of: (index: number) => ChartSource;
-  /** Highest value of all series: small charts with one scale can be compared. */
+  /**
+   * Return the highest value of all series. Small charts use the same scale, so that they can be
+   * compared.
+   */
   max: () => number;
 }
 
 export function share(source: ChartSource, window: () => { from: number; to: number }): Shared {
   const listeners = new Set<() => void>();
   let stop: (() => void) | null = null;
-  let kept: { from: number; to: number; columns: Columns; max: number } | null = null;
+  let cached: { from: number; to: number; columns: Columns; max: number } | null = null;
 
   const read = (from: number, to: number) => {
-    if (kept?.from === from && kept.to === to) return kept;
+    if (cached?.from === from && cached.to === to) return cached;
     const columns = source.read(from, to);
     let max = 0;
     for (const row of columns.rows) for (const value of row) if (value > max) max = value;
-    kept = { from, to, columns, max };
-    return kept;
+    cached = { from, to, columns, max };
+    return cached;
   };
   const changed = () => {
-    kept = null;
+    cached = null;
     for (const listener of listeners) listener();
   };
 
@@ -46,7 +50,7 @@ export function share(source: ChartSource, window: () => { from: number; to: num
           if (listeners.size) return;
           stop?.();
           stop = null;
-          kept = null;
+          cached = null;
         };
       },
     }),

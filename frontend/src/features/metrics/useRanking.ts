@@ -1,26 +1,29 @@
-/** Who comes first. Ranks now and then, not with every sample: what swaps places cannot be read. */
+/**
+ * Ranking of the compared objects. Updated periodically instead of with every sample, so that
+ * charts do not constantly swap places.
+ */
 import { useEffect, useState } from 'react';
 import { useSeries } from '@/live/useSeries';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import { type ComparedMetric, type Group, seriesOf } from './compared';
 import { byOutlier, byValue } from './outliers';
 
-const EVERY_MS = 10_000;
-/** Enough of a live window to tell who is different. */
-const LATEST = 60;
-/** As many lines as one chart has. */
+const RANK_INTERVAL_MS = 10_000;
+/** Seconds of a live window that the ranking considers. */
+const RANKED_SECONDS = 60;
+/** Number of lines in one chart. */
 export const TOP = 7;
 
-interface Wanted {
+interface RankingOptions {
   topic: string;
   groups: readonly Group[];
   metric: ComparedMetric | undefined;
   all: number;
-  /** Outliers first, or the highest. */
+  /** Sort by outlier score or by mean value, highest first. */
   by: 'outlier' | 'value';
 }
 
-export function useRanking({ topic, groups, metric, all, by }: Wanted): readonly Group[] {
+export function useRanking({ topic, groups, metric, all, by }: RankingOptions): readonly Group[] {
   const axis = useTimeAxis();
   const source = useSeries({ topic, series: metric ? seriesOf(groups, metric) : [], all });
   const [order, setOrder] = useState<readonly string[]>([]);
@@ -29,38 +32,41 @@ export function useRanking({ topic, groups, metric, all, by }: Wanted): readonly
   useEffect(() => {
     const rank = () => {
       const { from, to } = axis.window();
-      const { rows } = source.read(axis.step?.() === 1 ? Math.max(from, to - LATEST) : from, to);
+      const { rows } = source.read(axis.step?.() === 1 ? Math.max(from, to - RANKED_SECONDS) : from, to);
       const series = keys
         .split(',')
         .map((uid, index) => ({ uid, values: rows[index] ?? new Float64Array() }));
       const next = by === 'value' ? byValue(series) : byOutlier(series).map(({ uid }) => uid);
-      setOrder((now) => (alike(now, next, by) ? now : next));
+      setOrder((now) => (isSameView(now, next, by) ? now : next));
       return rows.some((row) => row.some((value) => !Number.isNaN(value)));
     };
-    let known = rank();
+    let ranked = rank();
     const stops = [
-      // The first samples of a topic arrive a moment after it was asked for.
+      // The first samples of a topic arrive shortly after the subscription.
       source.subscribe(() => {
-        if (!known) known = rank();
+        if (!ranked) ranked = rank();
       }),
       axis.subscribe(() => {
-        known = false;
+        ranked = false;
       }),
     ];
-    const timer = setInterval(rank, EVERY_MS);
+    const timer = setInterval(rank, RANK_INTERVAL_MS);
     return () => {
       for (const stop of stops) stop();
       clearInterval(timer);
     };
   }, [source, axis, keys, by]);
 
-  const place = new Map(order.map((key, index) => [key, index]));
+  const position = new Map(order.map((key, index) => [key, index]));
   const last = order.length;
-  return [...groups].sort((a, b) => (place.get(a.key) ?? last) - (place.get(b.key) ?? last));
+  return [...groups].sort((a, b) => (position.get(a.key) ?? last) - (position.get(b.key) ?? last));
 }
 
-/** The same lines in another order are the same chart. */
-function alike(now: readonly string[], next: readonly string[], by: Wanted['by']): boolean {
+/**
+ * Whether a new order leaves the view unchanged. A chart of the highest values does not depend on
+ * the order of its lines.
+ */
+function isSameView(now: readonly string[], next: readonly string[], by: RankingOptions['by']): boolean {
   if (by === 'outlier') return now.join() === next.join();
   const top = (order: readonly string[]) => order.slice(0, TOP).sort().join();
   return now.length === next.length && top(now) === top(next);
