@@ -49,7 +49,7 @@ test('a shard is killed: a banner, its failover on the timeline, its incident by
   ]);
   await expect(page).toHaveURL(/\/timeline/);
   await expect(timeline.marks(/Drill: Kill shard/).first()).toBeVisible();
-  await page.getByLabel('Kind').selectOption({ label: 'Failovers' });
+  await page.getByLabel('Type', { exact: true }).selectOption({ label: 'Failovers' });
   const failover = timeline.marks(new RegExp(`redis:${shard}\\b`)).first();
   await expect(failover).toBeVisible();
   await failover.click();

@@ -32,7 +32,10 @@ export function useRanking({ topic, groups, metric, all, by }: RankingOptions): 
   useEffect(() => {
     const rank = () => {
       const { from, to } = axis.window();
-      const { rows } = source.read(axis.step?.() === 1 ? Math.max(from, to - RANKED_SECONDS) : from, to);
+      const { rows } = source.read(
+        axis.step?.() === 1 ? Math.max(from, to - RANKED_SECONDS) : from,
+        to,
+      );
       const series = keys
         .split(',')
         .map((uid, index) => ({ uid, values: rows[index] ?? new Float64Array() }));
@@ -66,7 +69,11 @@ export function useRanking({ topic, groups, metric, all, by }: RankingOptions): 
  * Whether a new order leaves the view unchanged. A chart of the highest values does not depend on
  * the order of its lines.
  */
-function isSameView(now: readonly string[], next: readonly string[], by: RankingOptions['by']): boolean {
+function isSameView(
+  now: readonly string[],
+  next: readonly string[],
+  by: RankingOptions['by'],
+): boolean {
   if (by === 'outlier') return now.join() === next.join();
   const top = (order: readonly string[]) => order.slice(0, TOP).sort().join();
   return now.length === next.length && top(now) === top(next);

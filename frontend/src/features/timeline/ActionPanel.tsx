@@ -1,4 +1,4 @@
-/** One action of the timeline: who ordered it, how far it is, its steps. */
+/** Details of an action on the timeline: originator, progress and steps. */
 import { ActionIcon } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import type { Action, LogEvent } from '@/api/types';
@@ -15,8 +15,8 @@ interface Props {
 }
 
 export function ActionPanel({ action, events, onSelect, onClose }: Props) {
-  const { additional_info: info, creation_time: begin, finish_time: end } = action;
-  const told = events.filter(({ action_uid }) => action_uid === action.action_uid);
+  const { additional_info: info, creation_time: started, finish_time: finished } = action;
+  const related = events.filter(({ action_uid }) => action_uid === action.action_uid);
   return (
     <aside className={classes.panel} aria-label="Action">
       <header>
@@ -29,15 +29,15 @@ export function ActionPanel({ action, events, onSelect, onClose }: Props) {
       <Facts
         items={[
           ['State', `${action.status}, ${Math.round(action.progress)} %`],
-          ['Began', <Stamp key="begin" time={new Date(begin * 1000).toISOString()} />],
-          ...(end === undefined ? [] : [['Took', duration(end - begin)] as const]),
-          ['Ordered by', action.originator],
+          ['Started', <Stamp key="started" time={new Date(started * 1000).toISOString()} />],
+          ...(finished === undefined ? [] : [['Duration', duration(finished - started)] as const]),
+          ['Requested by', action.originator],
           ...(info?.steps ?? []).map(({ name, status }) => [name, status] as const),
         ]}
       />
-      {told.length > 0 && (
+      {related.length > 0 && (
         <ul className={classes.chain}>
-          {told.map((event) => (
+          {related.map((event) => (
             <li key={event.uid}>
               <button type="button" onClick={() => onSelect(String(event.uid))}>
                 {event.description}

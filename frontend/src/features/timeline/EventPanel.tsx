@@ -1,4 +1,4 @@
-/** One event in full: what happened, how long things took, what else belongs to it. */
+/** Details of an event: description, durations and related events. */
 import { ActionIcon } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
@@ -18,7 +18,7 @@ import classes from './timeline.module.css';
 import { lostOf } from './words';
 
 interface Props {
-  /** More than one: marks that stand too close to be told apart. */
+  /** Selected events. Several if a mark combines events that are close together. */
   chosen: readonly LogEvent[];
   events: readonly LogEvent[];
   onSelect: (id: string) => void;
@@ -31,7 +31,9 @@ export function EventPanel({ chosen, events, onSelect, onClose }: Props) {
   return (
     <aside className={classes.panel} aria-label="Event">
       <header>
-        <h2>{chosen.length === 1 ? nameOf(only) : `${chosen.length} events close together`}</h2>
+        <h2>
+          {chosen.length === 1 ? nameOf(only) : `${chosen.length} events in close succession`}
+        </h2>
         <ActionIcon variant="subtle" color="gray" aria-label="Close" onClick={onClose}>
           <IconX size={16} />
         </ActionIcon>
@@ -61,7 +63,7 @@ function Details({
       <p>{event.description}</p>
       <Facts
         items={[
-          [isSpan(event) ? 'Began' : 'At', stampMs(startOf(event), zone)],
+          [isSpan(event) ? 'Started' : 'Time', stampMs(startOf(event), zone)],
           ...(end === null ? [] : [['Ended', stampMs(end, zone)] as const]),
           ...factsOf(event, incident, now),
           ...phases.map(({ name, seconds }) => [`Phase ${name}`, precise(seconds)] as const),
@@ -90,7 +92,7 @@ function Details({
 
 interface ListProps {
   events: readonly LogEvent[];
-  /** Epoch milliseconds that times are counted from. */
+  /** Reference time of the displayed offsets, in epoch milliseconds. */
   from: number;
   current?: number;
   onSelect: (id: string) => void;

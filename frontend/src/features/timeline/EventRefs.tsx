@@ -1,4 +1,4 @@
-/** Links to what an event concerns. */
+/** Links to the node, database and shard of an event. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';

@@ -13,7 +13,7 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async () => new Response('[]'));
 });
 
-function show(part: Partial<Incident> = {}) {
+function renderTables(part: Partial<Incident> = {}) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
     <MantineProvider>
@@ -30,8 +30,8 @@ const rows = (name: string) =>
     .map((row) => (row.textContent ?? '').replaceAll('\u00a0', ' '));
 
 describe('IncidentTables', () => {
-  it('tells by database what clients noticed, and apart from it when it was promoted', () => {
-    show();
+  it('shows the client impact per database and the time of the promotion', () => {
+    renderTables();
     expect(rows('Databases')[1]).toBe(
       `demofor 0.63 s${clockMs(T0 + 640, 'local')}0.22 s21.23 k10-5460`,
     );
@@ -40,12 +40,12 @@ describe('IncidentTables', () => {
     expect(rows('Resyncs')).toHaveLength(3);
   });
 
-  it('has no figure where no proxy saw anything', () => {
+  it('shows no duration if no proxy measured one', () => {
     const [known] = incidentInFull().databases;
     if (!known) throw new Error('no database');
     const unseen = { ...known, unserved_ms: null, failed: 0, delayed: 0, lost: 0 };
-    show({ databases: [unseen], cause: null });
-    expect(rows('Databases')[1]).toContain('not known');
-    expect(screen.getByText('Not known to the console')).toBeTruthy();
+    renderTables({ databases: [unseen], cause: null });
+    expect(rows('Databases')[1]).toContain('unknown');
+    expect(screen.getByText('Unknown')).toBeTruthy();
   });
 });

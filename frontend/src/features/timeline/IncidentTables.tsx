@@ -1,4 +1,4 @@
-/** The figures of an incident: of the outage, of each failover, of each resync. */
+/** Tables of an incident: outage, client impact, failovers and resyncs. */
 import { useQuery } from '@tanstack/react-query';
 import { bdbsQuery } from '@/api/bdbs';
 import { type Failover, failoverOf, phaseWord, type Resync, resyncOf } from '@/api/story';
@@ -20,25 +20,27 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
   const name = (uid: number | undefined) =>
     bdbs.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const { detected_ms: from, returned_ms, cause, revived, databases, events } = incident;
-  const own = new Set(incident.failovers);
-  const copies = new Set(incident.resyncs.map(({ event_uid }) => event_uid));
-  const failovers = events.filter(({ uid }) => own.has(uid)).flatMap((e) => failoverOf(e) ?? []);
-  const resyncs = events.filter(({ uid }) => copies.has(uid)).flatMap((e) => resyncOf(e) ?? []);
-  const told = events.find(({ uid }) => uid === incident.event_uid);
+  const failoverUids = new Set(incident.failovers);
+  const resyncUids = new Set(incident.resyncs.map(({ event_uid }) => event_uid));
+  const failovers = events
+    .filter(({ uid }) => failoverUids.has(uid))
+    .flatMap((e) => failoverOf(e) ?? []);
+  const resyncs = events.filter(({ uid }) => resyncUids.has(uid)).flatMap((e) => resyncOf(e) ?? []);
+  const outageEvent = events.find(({ uid }) => uid === incident.event_uid);
   return (
     <div className={classes.tables}>
       <Card title="Outage">
         <Facts
           items={[
             ['Down since', stamp(from, zone)],
-            ['Back', returned_ms === undefined ? 'not yet' : stamp(returned_ms, zone)],
-            ['Cause', capital(cause?.description ?? 'not known to the console')],
-            ...(told ? factsOf(told, incident, now) : []),
+            ['Recovered', returned_ms === undefined ? 'not yet' : stamp(returned_ms, zone)],
+            ['Cause', capitalize(cause?.description ?? 'unknown')],
+            ...(outageEvent ? factsOf(outageEvent, incident, now) : []),
           ]}
         />
       </Card>
       <div className={classes.column}>
-        <Card title="What clients noticed" flush>
+        <Card title="Client impact" flush>
           <DataTable
             label="Databases"
             columns={databaseColumns(now, zone)}
@@ -70,16 +72,16 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
   );
 }
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 const num = (text: string) => <span className="num">{text}</span>;
 
-/** When clients noticed nothing there is none. */
+/** Text for the time of the first successful request after the outage, or why there is none. */
 function servedAgain(database: IncidentDatabase, zone: Zone): string {
   const { served_again_ms, unserved_since_ms, unserved_ms } = database;
   if (served_again_ms !== undefined) return clockMs(served_again_ms, zone);
   if (unserved_since_ms !== undefined) return 'not yet';
-  return unserved_ms === null ? 'not known' : 'always served';
+  return unserved_ms === null ? 'unknown' : 'no interruption';
 }
 
 function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
@@ -100,7 +102,7 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
     },
     {
       id: 'again',
-      header: 'First good request',
+      header: 'First successful request',
       sort: ({ served_again_ms }) => served_again_ms ?? Number.POSITIVE_INFINITY,
       cell: (database) => num(servedAgain(database, zone)),
     },
@@ -110,7 +112,7 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
       align: 'right',
       sort: ({ promoted_after_ms }) => promoted_after_ms ?? -1,
       cell: ({ promoted_after_ms: after }) =>
-        after === null ? <Dash why="No replica of it was promoted" /> : num(precise(after / 1000)),
+        after === null ? <Dash why="No replica was promoted" /> : num(precise(after / 1000)),
     },
     count('failed', 'Failed'),
     count('delayed', 'Delayed'),
@@ -119,7 +121,7 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
       id: 'slots',
       header: 'Slots',
       optional: true,
-      cell: ({ slots }) => (slots ? num(slots) : <Dash why="It lost no primary" />),
+      cell: ({ slots }) => (slots ? num(slots) : <Dash why="The database lost no primary" />),
     },
   ];
 }
@@ -141,14 +143,14 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
     },
     {
       id: 'took',
-      header: 'Took',
+      header: 'Duration',
       align: 'right',
       sort: ({ seconds }) => seconds ?? 0,
-      cell: ({ seconds }) => (seconds === null ? <Dash why="Not known" /> : num(precise(seconds))),
+      cell: ({ seconds }) => (seconds === null ? <Dash why="Unknown" /> : num(precise(seconds))),
     },
     {
       id: 'behind',
-      header: 'Behind',
+      header: 'Replication lag',
       align: 'right',
       sort: ({ bytesBehind }) => bytesBehind ?? -1,
       cell: ({ bytesBehind }) => num(behind(bytesBehind)),
@@ -157,7 +159,7 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
       id: 'method',
       header: 'Method',
       optional: true,
-      cell: ({ method }) => method || <Dash why="Not known" />,
+      cell: ({ method }) => method || <Dash why="Unknown" />,
     },
   ];
 }
@@ -180,7 +182,7 @@ function resyncColumns(now: number, name: (uid?: number) => string): Column<Resy
     },
     {
       id: 'took',
-      header: 'Took',
+      header: 'Duration',
       align: 'right',
       sort: seconds,
       cell: (resync) => num(precise(seconds(resync))),

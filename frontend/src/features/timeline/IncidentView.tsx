@@ -1,4 +1,7 @@
-/** One outage on one page: what happened in a sentence, on a time axis, in tables, and as a report to take along. */
+/**
+ * Page of an incident: summary, charts and lanes on the time axis of the incident, tables, and a
+ * report to download.
+ */
 import { Button, NativeSelect } from '@mantine/core';
 import { IconCheck, IconCopy, IconDownload } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -28,9 +31,9 @@ import { databaseName, headline } from './words';
 
 interface Props {
   uid: number;
-  /** Drawn on the axis of the incident, of a database or of the whole cluster. */
+  /** Render charts of a database, or of the cluster if undefined, on the time axis of the incident. */
   charts: (bdb: number | undefined) => ReactNode;
-  /** What may be done about it now, for its databases. */
+  /** Render the recovery actions that are available for the databases. */
   offers: (databases: number[]) => ReactNode;
 }
 
@@ -48,9 +51,12 @@ export function IncidentView({ uid, charts, offers }: Props) {
     if (!(error instanceof ApiError && error.status === 404))
       return <EmptyState title="The incident could not be read">{messageOf(error)}</EmptyState>;
     return (
-      <EmptyState title={`There is no incident ${uid}`}>
-        <span>The log keeps a limited number of events; it may be too old.</span>
-        <Link to="/timeline">Timeline</Link>
+      <EmptyState title={`Incident ${uid} not found`}>
+        <span>
+          The event log keeps a limited number of events. The events of this incident may have been
+          removed.
+        </span>
+        <Link to="/timeline">Open the timeline</Link>
       </EmptyState>
     );
   }
@@ -64,13 +70,13 @@ export function IncidentView({ uid, charts, offers }: Props) {
         <Report uid={incident.uid} />
       </header>
       {offers(incident.databases.map(({ uid }) => uid))}
-      <OnOwnAxis incident={incident} now={now} charts={charts} />
+      <IncidentTimeline incident={incident} now={now} charts={charts} />
       <IncidentTables incident={incident} now={now} />
     </div>
   );
 }
 
-function OnOwnAxis({
+function IncidentTimeline({
   incident,
   now,
   charts,
@@ -91,19 +97,19 @@ function OnOwnAxis({
   );
 }
 
-const WHOLE = 'cluster';
+const CLUSTER = 'cluster';
 
-/** Those of the database whose clients waited longest, until another is chosen. */
+/** Charts of the selected database; by default, of the database that was unavailable for the longest time. */
 function Charts({ databases, of }: { databases: Incident['databases']; of: Props['charts'] }) {
   const [chosen, choose] = useState<string>();
-  // A database that was deleted since has no figures any more.
-  const there = databases
+  // Metrics of deleted databases no longer exist.
+  const existing = databases
     .filter(({ name }) => name !== undefined)
     .sort((a, b) => (b.unserved_ms ?? -1) - (a.unserved_ms ?? -1));
-  const value = chosen ?? String(there[0]?.uid ?? WHOLE);
+  const value = chosen ?? String(existing[0]?.uid ?? CLUSTER);
   return (
     <>
-      {there.length > 0 && (
+      {existing.length > 0 && (
         <NativeSelect
           size="xs"
           className={classes.chartsOf}
@@ -111,15 +117,15 @@ function Charts({ databases, of }: { databases: Incident['databases']; of: Props
           value={value}
           onChange={(event) => choose(event.currentTarget.value)}
           data={[
-            ...there.map((database) => ({
+            ...existing.map((database) => ({
               value: String(database.uid),
               label: databaseName(database),
             })),
-            { value: WHOLE, label: 'Whole cluster' },
+            { value: CLUSTER, label: 'Entire cluster' },
           ]}
         />
       )}
-      <div className={classes.charts}>{of(value === WHOLE ? undefined : Number(value))}</div>
+      <div className={classes.charts}>{of(value === CLUSTER ? undefined : Number(value))}</div>
     </>
   );
 }
@@ -145,7 +151,7 @@ function Lanes({ incident }: { incident: Incident }) {
       expanded,
       gap,
     };
-    // Nodes that took no part say nothing here; `open` tells of shards below.
+    // Omit nodes without events. `open` is not null if shards of the node have events.
     return lanesOf(input).filter(({ items, open }) => items.length || open !== null);
   }, [events, nodes, shards, bdbs, folded, window]);
   const selection = useSelection(chosen, events);
@@ -175,24 +181,24 @@ function Lanes({ incident }: { incident: Incident }) {
 }
 
 function Report({ uid }: { uid: number }) {
-  const [said, setSaid] = useState<string>();
+  const [message, setMessage] = useState<string>();
   const copy = async () => {
     try {
       await copyText(await fetchReport(uid));
-      setSaid('Copied');
+      setMessage('Copied');
     } catch (error) {
-      setSaid(messageOf(error));
+      setMessage(messageOf(error));
     }
-    setTimeout(() => setSaid(undefined), 1_500);
+    setTimeout(() => setMessage(undefined), 1_500);
   };
   return (
     <div className={classes.buttons}>
       <Button
         variant="default"
-        leftSection={said === 'Copied' ? <IconCheck size={14} /> : <IconCopy size={14} />}
+        leftSection={message === 'Copied' ? <IconCheck size={14} /> : <IconCopy size={14} />}
         onClick={copy}
       >
-        {said ?? 'Copy as Markdown'}
+        {message ?? 'Copy as Markdown'}
       </Button>
       <Button
         component="a"

@@ -1,4 +1,4 @@
-/** The incidents there have been, each with its page. */
+/** Table of incidents with links to their pages. */
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useIncidents } from '@/api/incidents';
 import type { Incident } from '@/api/types';
@@ -12,16 +12,16 @@ import { databaseName, lostOf } from './words';
 const STATES = {
   down: <Status tone="broken">Down</Status>,
   resyncing: <Status tone="progress">Resyncing</Status>,
-  over: <Status tone="ok">Over</Status>,
+  over: <Status tone="ok">Resolved</Status>,
 };
 
-/** Databases whose figures fit into a cell. */
-const NAMED = 3;
+/** Maximum number of databases listed in a cell. */
+const MAX_LISTED = 3;
 
 const COLUMNS: readonly Column<Incident>[] = [
   {
     id: 'lost',
-    header: 'Lost',
+    header: 'Component',
     cell: (incident) => (
       <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
         {lostOf(incident)}
@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<Incident>[] = [
   },
 ];
 
-/** Of each database whose clients noticed something, the longest first. */
+/** Unavailability of each affected database, longest first. */
 function Unserved({ databases }: { databases: Incident['databases'] }) {
   const known = databases
     .filter(({ unserved_ms }) => unserved_ms !== null)
@@ -61,20 +61,18 @@ function Unserved({ databases }: { databases: Incident['databases'] }) {
   if (!known.length)
     return (
       <span
-        title={
-          databases.length ? 'No client is known to have noticed it' : 'No database lost a primary'
-        }
+        title={databases.length ? 'No client impact was detected' : 'No database lost a primary'}
       >
         –
       </span>
     );
-  const words = known.map(
+  const durations = known.map(
     (database) => `${databaseName(database)} ${precise((database.unserved_ms ?? 0) / 1000)}`,
   );
-  const more = words.length - NAMED;
+  const more = durations.length - MAX_LISTED;
   return (
-    <span className="num" title={words.join(', ')}>
-      {[...words.slice(0, NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ')}
+    <span className="num" title={durations.join(', ')}>
+      {[...durations.slice(0, MAX_LISTED), ...(more > 0 ? [`${more} more`] : [])].join(', ')}
     </span>
   );
 }

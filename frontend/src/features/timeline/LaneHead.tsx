@@ -1,4 +1,4 @@
-/** The name of a lane; a node unfolds into its shards. */
+/** Name of a lane. The name of a node is a button that shows or hides the lanes of its shards. */
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import type { Lane } from './lanes';
 import classes from './swimlanes.module.css';
@@ -17,7 +17,7 @@ export function LaneHead({ lane, onToggle }: { lane: Lane; onToggle: (node: numb
       type="button"
       className={classes.head}
       aria-expanded={open}
-      title={open ? 'Hide its shards' : 'Show its shards'}
+      title={open ? 'Hide shards' : 'Show shards'}
       onClick={() => onToggle(node)}
     >
       <Fold size={14} className={classes.fold} aria-hidden />

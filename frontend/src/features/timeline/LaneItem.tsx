@@ -1,4 +1,4 @@
-/** A mark or a bar in a lane. Where it is follows from custom properties of the root. */
+/** A mark or bar in a lane. CSS custom properties of the root element determine its position. */
 import { memo } from 'react';
 import { Elapsed } from '@/ui/Ago';
 import { KindIcon } from './icons';
@@ -17,7 +17,7 @@ export const LaneItem = memo(function LaneItem(props: Props) {
   const { item, base, selected, tabStop, onSelect } = props;
   const { shape, tone, label, from, to, row, count, percent, type } = item;
   const start = from / 1000 - base;
-  // The end of an open bar is kept at now by whoever moves the window.
+  // `useMovingWindow` keeps the end of an open bar at the current time.
   const end = to === null ? start : to / 1000 - base;
   return (
     <button
@@ -57,7 +57,7 @@ export const LaneItem = memo(function LaneItem(props: Props) {
   );
 });
 
-/** Shades of the phases of a resync, each as long as it took. */
+/** Shaded phases of a resync. The width of a phase is proportional to its duration. */
 function Phases({ item }: { item: Item }) {
   const { phases, to } = item;
   if (!phases.length) return null;
@@ -80,7 +80,7 @@ function Phases({ item }: { item: Item }) {
   );
 }
 
-/** The running phase has no end to measure by: it is drawn as long as the longest one. */
+/** Return the width of the running phase. It has no end yet, so the width of the longest phase is used. */
 function openShare(phases: Item['phases']): number {
   return Math.max(1, ...phases.map(({ from, to }) => (to === null ? 0 : to - from)));
 }

@@ -1,4 +1,7 @@
-/** Lanes of what happened on one time axis. Rendered when something changes; following time only moves it. */
+/**
+ * Lanes of events and actions on a common time axis. Rendered only on changes; as time passes,
+ * existing elements are moved.
+ */
 import { useRef, useState } from 'react';
 import type { CoarseWindow } from '@/live/useWindow';
 import { Elapsed } from '@/ui/Ago';
@@ -21,14 +24,14 @@ interface Props {
 }
 
 export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props) {
-  // Positions are small numbers after one base, else the layout would lose their fractions.
+  // Positions are relative to a base, because CSS would lose the fractions of large numbers.
   const [base] = useState(() => Math.floor(window.from));
   const root = useMovingWindow(base);
   const bubble = useRef<HTMLDivElement>(null);
   const drag = useDragZoom(root);
   const onKeyDown = useItemKeys();
 
-  const point = (target: EventTarget) => {
+  const showLabel = (target: EventTarget) => {
     const item = (target as Element).closest<HTMLElement>('[data-item]');
     const label = bubble.current;
     if (!label || !root.current) return;
@@ -45,13 +48,13 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
   const items = lanes.flatMap(({ items: own }) => own);
   const stop = items.find(({ id }) => id === selected) ?? items.at(-1);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keys move between the buttons inside; dragging zooms, for which there are buttons too
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys move the focus between the buttons inside; dragging zooms, for which buttons exist as well
     <div
       ref={root}
       className={classes.root}
       onKeyDown={onKeyDown}
-      onPointerOver={(event) => point(event.target)}
-      onFocus={(event) => point(event.target)}
+      onPointerOver={(event) => showLabel(event.target)}
+      onFocus={(event) => showLabel(event.target)}
       onPointerLeave={() => bubble.current?.toggleAttribute('hidden', true)}
       {...drag.handlers}
     >
@@ -63,7 +66,8 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
             <div className={classes.strip} data-strip>
               {lane.items.map((item) => (
                 <LaneItem
-                  // A mark that others join stays the element that somebody may be pressing.
+                  // The first event identifies a mark, so that the element survives a click while
+                  // other events join the mark.
                   key={item.shape + item.id.split(',')[0]}
                   item={item}
                   base={base}
@@ -85,11 +89,11 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
   );
 }
 
-/** The same failover stands in two lanes: both are marked. */
+/** Whether an item contains the selected event. A failover appears in two lanes, and both are highlighted. */
 const isSelected = ({ id }: Item, selected: string | undefined): boolean =>
   selected !== undefined && (id === selected || id.split(',').includes(selected));
 
-/** What goes on right now, at the end of the lane. */
+/** Current state at the end of a lane: down, or progress of a running resync or action. */
 function LaneState({ items }: { items: readonly Item[] }) {
   const down = items.find(({ type, to }) => type === 'node_failed' && to === null);
   if (down) {

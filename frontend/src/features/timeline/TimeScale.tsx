@@ -1,4 +1,4 @@
-/** Labels and lines of the time axis above the lanes. */
+/** Labels and grid lines of the time axis above the lanes. */
 import { useMediaQuery } from '@mantine/hooks';
 import { dated } from '@/lib/dates';
 import { clock } from '@/lib/time';
@@ -9,7 +9,7 @@ import { ticksOf } from './ticks';
 
 const PHONE = '(max-width: 600px)';
 const DAY = 86_400;
-const YEARLY = 180 * DAY;
+const SHOW_YEAR_FROM = 180 * DAY;
 
 export function TimeScale({ window, base }: { window: CoarseWindow; base: number }) {
   const zone = useZone();
@@ -22,8 +22,8 @@ export function TimeScale({ window, base }: { window: CoarseWindow; base: number
   );
   const text = (second: number) => {
     const time = clock(second * 1000, zone);
-    // Over months one has to know the year.
-    const date = dated(second * 1000, zone, window.length > YEARLY);
+    // Show the year in long windows.
+    const date = dated(second * 1000, zone, window.length > SHOW_YEAR_FROM);
     if (step >= DAY) return date;
     if (window.length > DAY) return `${date} ${time.slice(0, 5)}`;
     return step >= 60 ? time.slice(0, 5) : time;

@@ -1,4 +1,4 @@
-/** The lanes with their filters, and what is chosen beside them. A page puts a chart above them. */
+/** Lanes with filters, charts above, and a panel with the details of the selected events or action. */
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { actionsQuery } from '@/api/actions';
@@ -20,7 +20,7 @@ import { TimelineFilters } from './TimelineFilters';
 import classes from './timeline.module.css';
 import { useSelection } from './useSelection';
 
-/** A mark and its room, as a part of a track of ordinary width. */
+/** Width of a mark including its margin, as a share of a track of typical width. */
 const MARK_SHARE = 1 / 30;
 
 interface Props {
@@ -28,18 +28,18 @@ interface Props {
   onFilter: (change: TimelineFilter) => void;
   chosen: string | undefined;
   onChoose: (id: string | undefined) => void;
-  /** Drawn on the same axis. */
+  /** Charts that use the same time axis. */
   charts: ReactNode;
-  /** Shown when nothing happened in the window. */
+  /** Content if the window contains no events. */
   empty: ReactNode;
 }
 
 export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: Props) {
   const window = useWindow();
   const story = useStory(window.from, window.to);
-  // What an outage in the window brought about may lie beside it; a zoom does not change what happened.
+  // Events of an incident can lie outside the window. The panel lists them regardless of the zoom.
   const reach = reachOf(useIncidents() ?? [], window);
-  const around = useStory(reach.from, reach.to);
+  const surrounding = useStory(reach.from, reach.to);
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
@@ -95,14 +95,14 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
       {selection.action ? (
         <ActionPanel
           action={selection.action}
-          events={around ?? []}
+          events={surrounding ?? []}
           onSelect={onChoose}
           onClose={close}
         />
       ) : (
         <EventPanel
           chosen={selection.events}
-          events={told(around)}
+          events={visible(surrounding)}
           onSelect={onChoose}
           onClose={close}
         />
@@ -111,7 +111,8 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
   );
 }
 
-const told = (story: readonly LogEvent[] | undefined): LogEvent[] => (story ?? []).filter(isTold);
+const visible = (story: readonly LogEvent[] | undefined): LogEvent[] =>
+  (story ?? []).filter(isTold);
 
 const isOpen = ({ events, action }: ReturnType<typeof useSelection>): boolean =>
   events.length > 0 || action !== undefined;
@@ -122,9 +123,11 @@ function actionsIn(
   { kind, node, bdb, severity }: TimelineFilter,
 ): Action[] {
   if (severity || node !== undefined || (kind && kind !== 'actions')) return [];
-  return actions.filter(({ creation_time: begin, finish_time: end, additional_info: info }) => {
-    if (bdb !== undefined && !(info?.object_type === 'bdb' && info.object_uid === bdb))
-      return false;
-    return begin <= to && (end ?? Number.POSITIVE_INFINITY) >= from;
-  });
+  return actions.filter(
+    ({ creation_time: started, finish_time: finished, additional_info: info }) => {
+      if (bdb !== undefined && !(info?.object_type === 'bdb' && info.object_uid === bdb))
+        return false;
+      return started <= to && (finished ?? Number.POSITIVE_INFINITY) >= from;
+    },
+  );
 }

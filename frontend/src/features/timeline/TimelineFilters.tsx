@@ -1,4 +1,4 @@
-/** What narrows the timeline, how far it reaches, and ways to take it along. */
+/** Filters, zoom buttons and export menu of the timeline. */
 import { ActionIcon, Button, Menu, NativeSelect, Tooltip } from '@mantine/core';
 import { IconDownload, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
 import type { Bdb, LogEvent, Node } from '@/api/types';
@@ -10,14 +10,14 @@ import type { TimelineFilter } from './filter';
 import { GROUPS, type Group } from './kinds';
 import classes from './timeline.module.css';
 
-const NARROWEST = 10;
+const MIN_SECONDS = 10;
 
 interface Props {
   filter: TimelineFilter;
   onFilter: (change: TimelineFilter) => void;
   nodes: readonly Node[];
   bdbs: readonly Bdb[];
-  /** What is shown. */
+  /** Filtered events, for the export. */
   events: readonly LogEvent[];
 }
 
@@ -35,18 +35,18 @@ export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props
           })
         }
         data={[
-          { value: '', label: 'Every severity' },
+          { value: '', label: 'All severities' },
           { value: 'WARNING', label: 'Warnings and errors' },
           { value: 'ERROR', label: 'Errors' },
         ]}
       />
       <NativeSelect
         size="xs"
-        aria-label="Kind"
+        aria-label="Type"
         value={filter.kind ?? ''}
         onChange={(event) => onFilter({ kind: (event.currentTarget.value || undefined) as Group })}
         data={[
-          { value: '', label: 'Every kind' },
+          { value: '', label: 'All types' },
           ...Object.entries(GROUPS).map(([value, label]) => ({ value, label })),
         ]}
       />
@@ -56,7 +56,7 @@ export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props
         value={filter.node ?? ''}
         onChange={(event) => onFilter({ node: number(event.currentTarget.value) })}
         data={[
-          { value: '', label: 'Every node' },
+          { value: '', label: 'All nodes' },
           ...nodes.map(({ uid }) => ({ value: String(uid), label: `Node ${uid}` })),
         ]}
       />
@@ -66,7 +66,7 @@ export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props
         value={filter.bdb ?? ''}
         onChange={(event) => onFilter({ bdb: number(event.currentTarget.value) })}
         data={[
-          { value: '', label: 'Every database' },
+          { value: '', label: 'All databases' },
           ...bdbs.map(({ uid, name }) => ({ value: String(uid), label: name })),
         ]}
       />
@@ -90,21 +90,21 @@ export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props
 
 function Zoom() {
   const axis = useTimeAxis();
-  const by = (factor: number) => {
+  const zoomBy = (factor: number) => {
     const { from, to } = axis.window();
-    const length = Math.min(WIDEST, Math.max(NARROWEST, Math.round((to - from) * factor)));
-    // The right edge stays: the newest is what one looks for.
+    const length = Math.min(WIDEST, Math.max(MIN_SECONDS, Math.round((to - from) * factor)));
+    // Keep the right edge, because users are usually interested in the newest events.
     axis.zoom(to - length, to);
   };
   return (
     <>
-      <Tooltip label="Twice as long">
-        <ActionIcon variant="default" aria-label="Zoom out" onClick={() => by(2)}>
+      <Tooltip label="Double the time range">
+        <ActionIcon variant="default" aria-label="Zoom out" onClick={() => zoomBy(2)}>
           <IconZoomOut size={16} />
         </ActionIcon>
       </Tooltip>
-      <Tooltip label="Half as long (or drag over the lanes)">
-        <ActionIcon variant="default" aria-label="Zoom in" onClick={() => by(0.5)}>
+      <Tooltip label="Halve the time range (or drag across the lanes)">
+        <ActionIcon variant="default" aria-label="Zoom in" onClick={() => zoomBy(0.5)}>
           <IconZoomIn size={16} />
         </ActionIcon>
       </Tooltip>

@@ -1,4 +1,4 @@
-/** Events as a table for other programs. Pure. */
+/** CSV export of events. Pure. */
 import { endOf, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 
@@ -24,13 +24,13 @@ export function toCsv(events: readonly LogEvent[]): string {
 function row(event: LogEvent): unknown[] {
   const from = startOf(event);
   const to = endOf(event);
-  const known: Record<string, unknown> = {
+  const values: Record<string, unknown> = {
     ...event,
     time: new Date(from).toISOString(),
     ended: to === null ? '' : new Date(to).toISOString(),
     seconds: to === null ? '' : (to - from) / 1000,
   };
-  return COLUMNS.map((name) => known[name] ?? '');
+  return COLUMNS.map((name) => values[name] ?? '');
 }
 
 function cell(value: unknown): string {

@@ -1,4 +1,4 @@
-/** What is known of one event, as names and values. Pure. */
+/** Details of an event as names and values. Pure. */
 import { failoverOf, outageOf, phaseWord, resyncOf, startOf } from '@/api/story';
 import type { Incident, LogEvent } from '@/api/types';
 import { exact, format, plural } from '@/lib/format';
@@ -8,13 +8,14 @@ import { databaseName, percentText, resyncSeconds, unservedWords } from './words
 export type Pair = readonly [name: string, value: string];
 
 const METHODS: Record<string, string> = {
-  FORCE: 'FORCE: voted on by the other primaries, without asking the lost one',
-  TAKEOVER: 'TAKEOVER: without a vote, no majority was left',
-  REPLICAOF: 'REPLICAOF NO ONE: the database has no cluster to vote',
-  GRACEFUL: 'graceful: the primary handed over',
+  FORCE: 'FORCE: elected by the other primaries, without the lost primary',
+  TAKEOVER: 'TAKEOVER: promoted without a vote, because no majority was available',
+  REPLICAOF:
+    'REPLICAOF NO ONE: promoted without a vote, because the database is not in cluster mode',
+  GRACEFUL: 'graceful: planned failover',
 };
 
-const since = (ms: number): string => precise(ms / 1000);
+const durationText = (ms: number): string => precise(ms / 1000);
 
 export function factsOf(event: LogEvent, incident: Incident | undefined, now: number): Pair[] {
   return [
@@ -24,32 +25,33 @@ export function factsOf(event: LogEvent, incident: Incident | undefined, now: nu
     ...resyncFacts(event, now),
     ...drillFacts(event),
     ...(event.originator && event.originator !== 'system'
-      ? ([['Ordered by', event.originator]] as const)
+      ? ([['Requested by', event.originator]] as const)
       : []),
   ];
 }
 
-/** "agents on nodes 1 and 3 reached none of its shards" */
-function nodesWord(nodes: readonly number[]): string {
+/** "agents on nodes 1 and 3 (no shard reachable)" */
+function witnessText(nodes: readonly number[]): string {
   const head = nodes.slice(0, -1).join(', ');
   const which = nodes.length > 1 ? `agents on nodes ${head} and` : 'the agent on node';
-  return `${which} ${nodes.at(-1)} reached none of its shards`;
+  return `${which} ${nodes.at(-1)} (no shard reachable)`;
 }
 
-/** What clients noticed comes first; what the console did about it is told apart. */
+/** Client impact first, then the reaction of the console. */
 function incidentFacts(incident: Incident, now: number): Pair[] {
   const facts: Pair[] = incident.databases.map((database) => [
     `${databaseName(database)} not served`,
     unservedWords(database, now),
   ]);
   const promoted = incident.databases.flatMap(({ promoted_after_ms: after }) => after ?? []);
-  if (promoted.length) facts.push(['Promoted after detection', since(Math.max(...promoted))]);
+  if (promoted.length)
+    facts.push(['Promoted after detection', durationText(Math.max(...promoted))]);
   const resynced = resyncSeconds(incident);
   if (resynced !== null) facts.push(['Resynced in', precise(resynced)]);
   if (incident.bytes_resynced !== null)
     facts.push(['Received in resyncs', format('bytes', incident.bytes_resynced)]);
   if (incident.failovers.length)
-    facts.push(['Behind when promoted', behind(incident.bytes_behind)]);
+    facts.push(['Replication lag at promotion', behind(incident.bytes_behind)]);
   return facts;
 }
 
@@ -59,12 +61,12 @@ function outageFacts(event: LogEvent, now: number): Pair[] {
   const { witnesses, primaries, replicas, from, to, detectedMs } = outage;
   const facts: Pair[] = [];
   if (detectedMs !== null) facts.push(['Detected after', precise(detectedMs / 1000)]);
-  facts.push(['Seen by', witnesses.length ? nodesWord(witnesses) : 'console']);
+  facts.push(['Detected by', witnesses.length ? witnessText(witnesses) : 'console']);
   facts.push([
     'Shards lost',
     `${plural(primaries, 'primary', 'primaries')}, ${plural(replicas, 'replica')}`,
   ]);
-  facts.push([to === null ? 'Down for' : 'Back after', since((to ?? now) - from)]);
+  facts.push([to === null ? 'Down for' : 'Recovered after', durationText((to ?? now) - from)]);
   return facts;
 }
 
@@ -73,15 +75,15 @@ function failoverFacts(event: LogEvent, incident: Incident | undefined): Pair[] 
   if (!failover) return [];
   const { lost, promoted, seconds, method, bytesBehind, at } = failover;
   const facts: Pair[] = [['Failover', `redis:${lost} → redis:${promoted}`]];
-  if (incident) facts.push(['Promoted after detection', since(at - incident.detected_ms)]);
-  if (seconds !== null) facts.push(['Took', precise(seconds)]);
-  facts.push(['Behind', behind(bytesBehind)]);
+  if (incident) facts.push(['Promoted after detection', durationText(at - incident.detected_ms)]);
+  if (seconds !== null) facts.push(['Duration', precise(seconds)]);
+  facts.push(['Replication lag', behind(bytesBehind)]);
   if (method) facts.push(['Method', METHODS[method.toUpperCase()] ?? method]);
   return facts;
 }
 
 export const behind = (bytes: number | null): string =>
-  bytes === null ? 'not known' : bytes ? exact('bytes', bytes) : 'nothing that was last told of';
+  bytes === null ? 'unknown' : bytes ? exact('bytes', bytes) : '0 B at the last report';
 
 function resyncFacts(event: LogEvent, now: number): Pair[] {
   const resync = resyncOf(event);
@@ -90,22 +92,22 @@ function resyncFacts(event: LogEvent, now: number): Pair[] {
   const facts: Pair[] = [];
   if (primary) facts.push(['From', `redis:${primary}`]);
   if (open) facts.push(['Progress', `${phaseWord(phase)}, ${percentText(percent)}`]);
-  if (broken) facts.push(['Outcome', 'ended without being in sync']);
-  facts.push([open ? 'For' : 'Took', since((to ?? now) - from)]);
+  if (broken) facts.push(['Outcome', 'ended before the replica was in sync']);
+  facts.push([open ? 'Elapsed' : 'Duration', durationText((to ?? now) - from)]);
   if (bytes !== null) facts.push(['Received', format('bytes', bytes)]);
   if (rate) facts.push(['Rate', format('bytesPerSecond', rate)]);
-  if (open && etaSeconds !== null) facts.push(['Left', precise(etaSeconds)]);
+  if (open && etaSeconds !== null) facts.push(['Remaining', precise(etaSeconds)]);
   return facts;
 }
 
 function drillFacts(event: LogEvent): Pair[] {
   if (!event.type.startsWith('drill_')) return [];
-  const facts: Pair[] = [['Kind', String(event.kind ?? '–').replaceAll('_', ' ')]];
-  if (typeof event.seconds === 'number') facts.push(['For', precise(event.seconds)]);
+  const facts: Pair[] = [['Type', String(event.kind ?? '–').replaceAll('_', ' ')]];
+  if (typeof event.seconds === 'number') facts.push(['Duration', precise(event.seconds)]);
   return facts;
 }
 
-/** How the phases of a resync share its time. */
+/** Return the phases of a resync with their durations. */
 export function phaseFacts(event: LogEvent, now: number): { name: string; seconds: number }[] {
   return (resyncOf(event)?.phases ?? []).map(({ name, from, to }) => ({
     name: phaseWord(name),

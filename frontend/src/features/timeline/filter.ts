@@ -1,9 +1,9 @@
-/** What narrows the timeline. Pure. */
+/** Filters of the timeline. Pure. */
 import type { LogEvent } from '@/api/types';
 import { type Group, groupOf, isTold } from './kinds';
 
 export interface TimelineFilter {
-  /** At least this serious. */
+  /** Minimum severity. */
   severity?: 'WARNING' | 'ERROR' | undefined;
   node?: number | undefined;
   bdb?: number | undefined;
@@ -22,7 +22,7 @@ export function narrow(
     if (!isTold(event)) return false;
     if (severity && RANK[event.severity] < RANK[severity]) return false;
     if (kind && groupOf(event) !== kind) return false;
-    // What befell a node befell the databases on it.
+    // Events of nodes are shown for every database, because they affect the databases on the node.
     if (bdb !== undefined && event.bdb_uid !== bdb && event.source !== 'node') return false;
     if (node === undefined || event.node_uid === node) return true;
     return event.shard_uid !== undefined && nodeOfShard(String(event.shard_uid)) === node;

@@ -1,4 +1,4 @@
-/** A shape for every sort of event, so that colour never speaks alone. */
+/** An icon per event type, so that events are not distinguished by color alone. */
 import {
   IconAlertTriangle,
   IconArrowsExchange,

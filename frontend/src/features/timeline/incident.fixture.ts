@@ -1,8 +1,8 @@
-/** What the console tells of the story: a node that went down and came back. For tests. */
+/** Incident of the events in `story.fixture.ts`: a node that went down and recovered. For tests. */
 import type { Incident, IncidentInFull } from '@/api/types';
 import { STORY, T0 } from './story.fixture';
 
-const OWN = [9, 10, 11, 12, 13, 14, 15, 16, 17];
+const EVENT_UIDS = [9, 10, 11, 12, 13, 14, 15, 16, 17];
 
 export const incidentOf = (part: Partial<Incident> = {}): Incident => ({
   uid: 10,
@@ -47,11 +47,11 @@ export const incidentOf = (part: Partial<Incident> = {}): Incident => ({
   bytes_behind: 0,
   bytes_resynced: 2_097_152,
   summary: ['demo was not served for 0.63 s', '2 shards failed over'],
-  timeline: OWN,
+  timeline: EVENT_UIDS,
   ...part,
 });
 
 export const incidentInFull = (part: Partial<Incident> = {}): IncidentInFull => ({
   ...incidentOf(part),
-  events: STORY.filter(({ uid }) => OWN.includes(uid)),
+  events: STORY.filter(({ uid }) => EVENT_UIDS.includes(uid)),
 });

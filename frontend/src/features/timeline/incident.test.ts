@@ -10,7 +10,7 @@ const NOW = T0 + 120_000;
 const [DATABASE] = incidentOf().databases;
 
 describe('incidentWith', () => {
-  it('finds what the console says an event belongs to, the latest of two', () => {
+  it('finds the incident of an event, the latest one if there are several', () => {
     const later = incidentOf({ uid: 30, began_ms: T0 + 1_000, timeline: [30, 17] });
     expect(incidentWith(failover(11, 2, 8), [later, incidentOf()])?.uid).toBe(10);
     expect(incidentWith(event(17, 43), [incidentOf(), later])?.uid).toBe(30);
@@ -19,20 +19,20 @@ describe('incidentWith', () => {
 });
 
 describe('related', () => {
-  it('is the whole incident, without what shards only repeat', () => {
+  it('returns the events of the incident without shard events that repeat others', () => {
     const echo = event(18, 0.2, { type: 'shard_role_changed', node_uid: 2 });
     const own = related(failed(), [...STORY, echo], incidentOf({ timeline: [10, 11, 18] }));
     expect(own.map(({ uid }) => uid)).toEqual([10, 11]);
   });
 
-  it('is else what shares the action or the shard', () => {
+  it('returns events with the same action or shard if the event has no incident', () => {
     const near = [event(1, 0, { shard_uid: '2' }), event(2, 5, { shard_uid: '2' }), event(3, 5)];
     expect(related(near[0] ?? event(1, 0), near, undefined).map(({ uid }) => uid)).toEqual([1, 2]);
   });
 });
 
 describe('reachOf', () => {
-  it('takes in all that belongs to what the window touches', () => {
+  it('extends the window to all events of its incidents', () => {
     const window = { from: T0 / 1000 + 50, to: T0 / 1000 + 52 };
     expect(reachOf([incidentOf()], window)).toEqual({
       from: T0 / 1000 - 60,
@@ -43,7 +43,7 @@ describe('reachOf', () => {
 });
 
 describe('words', () => {
-  it('tells how long it lasted, and what followed as the console says', () => {
+  it('states the duration, followed by the summary of the console', () => {
     expect(plain(headline(incidentOf(), NOW))).toBe(
       'Node 2 was down for 41 s; demo was not served for 0.63 s; 2 shards failed over',
     );
@@ -54,15 +54,15 @@ describe('words', () => {
     );
   });
 
-  it('claims nothing where no proxy saw a request', () => {
+  it('shows the duration as unknown if no proxy measured one', () => {
     if (!DATABASE) throw new Error('no database');
     const words = (part: object) => plain(unservedWords({ ...DATABASE, ...part }, NOW));
     expect(words({})).toBe('for 0.63 s');
-    expect(words({ unserved_ms: null })).toBe('not known');
-    expect(words({ unserved_ms: null, unserved_since_ms: NOW - 4_000 })).toBe('for 4 s by now');
+    expect(words({ unserved_ms: null })).toBe('unknown');
+    expect(words({ unserved_ms: null, unserved_since_ms: NOW - 4_000 })).toBe('for 4 s so far');
   });
 
-  it('counts resyncs from the first to the last', () => {
+  it('measures resyncs from the start of the first to the end of the last', () => {
     expect(resyncSeconds(incidentOf())).toBe(10.5);
     const [first] = incidentOf().resyncs;
     const open = { ...first, in_sync: false, ended_ms: undefined } as object;
@@ -72,18 +72,18 @@ describe('words', () => {
 });
 
 describe('factsOf', () => {
-  it('tells what clients noticed apart from what the console did', () => {
+  it('lists the client impact before the reaction of the console', () => {
     const facts = factsOf(failed({ detected_ms: 250 }), incidentOf(), NOW);
     expect(facts.map(([name, value]) => `${name}: ${plain(value)}`)).toEqual([
       'demo not served: for 0.63 s',
       'Promoted after detection: 0.22 s',
       'Resynced in: 11 s',
       'Received in resyncs: 2 MiB',
-      'Behind when promoted: nothing that was last told of',
+      'Replication lag at promotion: 0 B at the last report',
       'Detected after: 0.25 s',
-      'Seen by: agents on nodes 1 and 3 reached none of its shards',
+      'Detected by: agents on nodes 1 and 3 (no shard reachable)',
       'Shards lost: 2 primaries, 2 replicas',
-      'Back after: 41 s',
+      'Recovered after: 41 s',
     ]);
   });
 });

@@ -1,11 +1,11 @@
-/** Which incident an event belongs to, as the console says. Pure. */
+/** Assignment of events to the incidents that the console reports. Pure. */
 import { startOf } from '@/api/story';
 import type { Incident, LogEvent } from '@/api/types';
 
-/** What led to it. */
+/** Seconds before an incident that are shown with it, because they contain its causes. */
 const BEFORE_SECONDS = 60;
 
-/** The one an event is part of: the latest that began before it. */
+/** Return the incident that contains an event, the latest one if there are several. */
 export function incidentWith(
   event: LogEvent,
   incidents: readonly Incident[],
@@ -15,7 +15,10 @@ export function incidentWith(
     .sort((a, b) => b.began_ms - a.began_ms)[0];
 }
 
-/** Events with the same cause, ascending: those of the incident, else of the action or the pair. */
+/**
+ * Return related events in ascending order: of the incident, otherwise of the action, shard or
+ * replication pair.
+ */
 export function related(
   event: LogEvent,
   events: readonly LogEvent[],
@@ -37,24 +40,27 @@ export function related(
   );
 }
 
-/** What only repeats, from the shards' side, what the list says already. */
+/** Whether events of a type repeat other events of the list from the perspective of a shard. */
 const isEcho = (type: string): boolean =>
   type === 'shard_role_changed' || type === 'replica_link_down' || type === 'replica_in_sync';
 
-/** The window with all that belongs to the incidents in it; epoch seconds. */
+/** Extend a window to all events of the incidents in it. Epoch seconds. */
 export function reachOf(
   incidents: readonly Incident[],
   window: { from: number; to: number },
 ): { from: number; to: number } {
-  const inside = incidents.filter(
+  const overlapping = incidents.filter(
     ({ began_ms, ended_ms }) =>
       began_ms <= window.to * 1000 && (ended_ms ?? Number.POSITIVE_INFINITY) >= window.from * 1000,
   );
   return {
-    from: Math.min(window.from, ...inside.map(({ began_ms }) => began_ms / 1000 - BEFORE_SECONDS)),
+    from: Math.min(
+      window.from,
+      ...overlapping.map(({ began_ms }) => began_ms / 1000 - BEFORE_SECONDS),
+    ),
     to: Math.max(
       window.to,
-      ...inside.map(({ ended_ms, began_ms }) => (ended_ms ?? began_ms) / 1000),
+      ...overlapping.map(({ ended_ms, began_ms }) => (ended_ms ?? began_ms) / 1000),
     ),
   };
 }

@@ -1,4 +1,4 @@
-/** What a lane shows: marks for instants, bars for spans. Pure. */
+/** Items of a lane: marks for instants, bars for spans. Pure. */
 import { isRunning } from '@/api/actions';
 import { endOf, resyncOf, startOf } from '@/api/story';
 import type { Action, LogEvent } from '@/api/types';
@@ -7,13 +7,13 @@ import { nameOf, type Tone, toneOf, worst } from './kinds';
 import { percentText } from './words';
 
 export interface Item {
-  /** What a click opens: event uids, or one action. */
+  /** Selected by a click: comma-separated event uids, or "action:<uid>". */
   id: string;
   shape: 'mark' | 'bar';
   type: string;
   tone: Tone;
   label: string;
-  /** Shown inside a bar. */
+  /** Text inside a bar. */
   text: string;
   from: number;
   to: number | null;
@@ -29,13 +29,13 @@ export function mark(events: readonly LogEvent[]): Draft {
   const [first] = events;
   const tones = events.map(toneOf);
   const tone = worst(tones);
-  const leading = events[tones.indexOf(tone)] ?? first;
+  const worstEvent = events[tones.indexOf(tone)] ?? first;
   return {
     id: events.map(({ uid }) => uid).join(),
     shape: 'mark',
-    type: leading?.type ?? '',
+    type: worstEvent?.type ?? '',
     tone,
-    label: events.map(sentence).slice(0, 4).join('\n') + more(events.length - 4),
+    label: events.map(descriptionOf).slice(0, 4).join('\n') + moreText(events.length - 4),
     text: '',
     from: first ? startOf(first) : 0,
     to: null,
@@ -45,7 +45,7 @@ export function mark(events: readonly LogEvent[]): Draft {
   };
 }
 
-/** `databases` are names by uid: what befell a database and no node says which. */
+/** Return the bar of an event. `databases` maps uids to names, which are added to events without a node. */
 export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): Draft {
   const resync = resyncOf(event);
   const percent = resync?.open ? resync.percent : null;
@@ -54,7 +54,7 @@ export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): Dr
     shape: 'bar',
     type: event.type,
     tone: toneOf(event),
-    label: sentence(event),
+    label: descriptionOf(event),
     text: [titleOf(event, databases), percent === null ? '' : percentText(percent)]
       .filter(Boolean)
       .join(' '),
@@ -66,28 +66,31 @@ export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): Dr
   };
 }
 
-/** All resyncs of a folded node that overlap, as one bar with their mean percent. */
+/**
+ * Return the resyncs of a collapsed node. Overlapping resyncs are merged into one bar with their
+ * mean progress.
+ */
 export function foldedResyncs(
   events: readonly LogEvent[],
   databases: ReadonlyMap<number, string>,
 ): Draft[] {
   return union(events.map((event) => ({ event, from: startOf(event), to: endOf(event) }))).map(
     ({ from, to, parts }) => {
-      const own = parts.map(({ event }) => event);
-      const [only] = own;
-      if (only && own.length === 1) return bar(only, databases);
+      const merged = parts.map(({ event }) => event);
+      const [only] = merged;
+      if (only && merged.length === 1) return bar(only, databases);
       const percent =
-        own.reduce((sum, event) => sum + (resyncOf(event)?.percent ?? 0), 0) / own.length;
+        merged.reduce((sum, event) => sum + (resyncOf(event)?.percent ?? 0), 0) / merged.length;
       return {
-        id: own.map(({ uid }) => uid).join(),
+        id: merged.map(({ uid }) => uid).join(),
         shape: 'bar',
         type: 'resync',
-        tone: worst(own.map(toneOf)),
-        label: own.map(sentence).slice(0, 4).join('\n') + more(own.length - 4),
-        text: `${own.length} resyncs${to === null ? ` ${percentText(percent)}` : ''}`,
+        tone: worst(merged.map(toneOf)),
+        label: merged.map(descriptionOf).slice(0, 4).join('\n') + moreText(merged.length - 4),
+        text: `${merged.length} resyncs${to === null ? ` ${percentText(percent)}` : ''}`,
         from,
         to,
-        count: own.length,
+        count: merged.length,
         percent: to === null ? percent : null,
         phases: [],
       };
@@ -102,8 +105,8 @@ function titleOf(event: LogEvent, databases: ReadonlyMap<number, string>): strin
   return `${name}, ${databases.get(bdb_uid) ?? `database ${bdb_uid}`}`;
 }
 
-const sentence = (event: LogEvent): string => event.description || nameOf(event);
-const more = (count: number): string => (count > 0 ? `\nand ${count} more` : '');
+const descriptionOf = (event: LogEvent): string => event.description || nameOf(event);
+const moreText = (count: number): string => (count > 0 ? `\nand ${count} more` : '');
 
 const ACTION_TONES: Record<Action['status'], Tone> = {
   queued: 'progress',

@@ -1,4 +1,4 @@
-/** What sorts of events the timeline knows: their names, filter group and tone. Data only. */
+/** Event types of the timeline with their names, filter groups and tones. Data only. */
 import { isOpen } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 
@@ -18,7 +18,7 @@ export type Group = keyof typeof GROUPS;
 interface Kind {
   name: string;
   group: Group;
-  /** Else from the severity. */
+  /** Default: derived from the severity. */
   tone?: Tone;
 }
 
@@ -32,20 +32,23 @@ const KINDS: Record<string, Kind> = {
   shard_hung: { name: 'Shard hung', group: 'outages' },
   shard_failover: { name: 'Failover', group: 'failovers' },
   shard_failover_failed: { name: 'Failover failed', group: 'failovers' },
-  shard_handover_failed: { name: 'Handover failed', group: 'failovers' },
+  shard_handover_failed: { name: 'Switchover failed', group: 'failovers' },
   endpoint_moved: { name: 'Address changed', group: 'failovers', tone: 'attention' },
-  endpoint_ended: { name: 'Old address ended', group: 'failovers' },
+  endpoint_ended: { name: 'Old address removed', group: 'failovers' },
   shard_role_changed: { name: 'Role changed', group: 'failovers' },
   resync: { name: 'Resync', group: 'resyncs', tone: 'progress' },
   replica_link_down: { name: 'Replica link down', group: 'resyncs' },
   replica_in_sync: { name: 'Replica in sync', group: 'resyncs', tone: 'ok' },
-  replica_revived: { name: 'Replica revived', group: 'resyncs', tone: 'ok' },
-  replica_revival_failed: { name: 'Revival failed', group: 'resyncs' },
+  replica_revived: { name: 'Replica recovered', group: 'resyncs', tone: 'ok' },
+  replica_revival_failed: { name: 'Replica recovery failed', group: 'resyncs' },
   drill_started: { name: 'Drill started', group: 'drills', tone: 'drill' },
   drill_ended: { name: 'Drill ended', group: 'drills', tone: 'drill' },
 };
 
-/** Who came and went belongs to the log, not to the story of the cluster. */
+/**
+ * Sign-ins and join tokens appear only in the event log, because they do not change the state of
+ * the cluster.
+ */
 const HIDDEN = new Set(['login', 'login_failed', 'authentication_err', 'join_token_created']);
 
 export const isTold = (event: LogEvent): boolean => !HIDDEN.has(event.type);
@@ -61,8 +64,8 @@ export function nameOf(event: LogEvent): string {
       .slice(ALARM.length)
       .replaceAll('_', ' ')
       .replace(/\bbdb\b/, 'database')}`;
-  const words = event.type.replace(/^bdb_/, 'database_').replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const name = event.type.replace(/^bdb_/, 'database_').replaceAll('_', ' ');
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 export const groupOf = (event: LogEvent): Group =>

@@ -26,7 +26,7 @@ const lanes = (part: Partial<Parameters<typeof lanesOf>[0]> = {}) =>
 const named = (id: string, found = lanes()) => found.find((lane) => lane.id === id);
 
 describe('lanesOf', () => {
-  it('has a lane for the cluster, each node and the actions', () => {
+  it('returns a lane for the cluster, each node and the actions', () => {
     expect(lanes().map(({ id }) => id)).toEqual([
       'cluster',
       'node 1',
@@ -37,7 +37,7 @@ describe('lanesOf', () => {
     expect(named('cluster')?.items.map(({ id }) => id)).toEqual(['20']);
   });
 
-  it('folds shards into their node: close instants as one mark, resyncs as one bar', () => {
+  it('collapses shards into their node: nearby instants as one mark, resyncs as one bar', () => {
     const items = named('node 2')?.items ?? [];
     expect(items.map(({ shape, id }) => `${shape} ${id}`)).toEqual([
       'mark 9,11,12',
@@ -49,12 +49,12 @@ describe('lanesOf', () => {
     expect(items[0]?.tone).toBe('attention');
   });
 
-  it('tells a failover where the primary was lost and where the replica took over', () => {
+  it('shows a failover on the nodes of the lost primary and the promoted replica', () => {
     expect(named('node 1')?.items.map(({ id }) => id)).toEqual(['11']);
     expect(named('node 3')?.items.map(({ id }) => id)).toEqual(['12', '21']);
   });
 
-  it('unfolds a node into those of its shards that something happened to', () => {
+  it('expands a node into its shards with events', () => {
     const found = lanes({ expanded: new Set([2]) });
     expect(found.filter(({ depth }) => depth === 1).map(({ title }) => title)).toEqual([
       'redis:2',
@@ -66,14 +66,14 @@ describe('lanesOf', () => {
     expect(named('2', found)?.items.map(({ id }) => id)).toEqual(['11', '14']);
   });
 
-  it('puts spans that overlap into rows below the marks', () => {
+  it('places overlapping spans in separate rows below the marks', () => {
     const again = event(30, 10, { type: 'node_failed', node_uid: 2, ended_ms: T0 + 60_000 });
     const lane = named('node 2', lanes({ events: [...STORY, again] }));
     expect(lane?.rows).toBe(3);
     expect(lane?.items.find(({ id }) => id === '30')?.row).toBe(2);
   });
 
-  it('shows how far a running resync and a running action are', () => {
+  it('shows the progress of running resyncs and actions', () => {
     const running = resync(14, 2, 42, { open: true, ended_ms: undefined, percent: 38.9 });
     const bar = named('node 2', lanes({ events: [running] }))?.items[0];
     expect(bar).toMatchObject({ to: null, percent: 38.9, text: 'Resync 38\u00a0%' });
@@ -88,13 +88,13 @@ describe('lanesOf', () => {
     expect(item).toMatchObject({ id: 'action:a', to: null, text: 'SMX 50\u00a0%' });
   });
 
-  it('keeps a lane for a node that was removed', () => {
+  it('keeps the lane of a removed node', () => {
     expect(lanes({ nodes: [] }).map(({ detail }) => detail)).toContain('removed');
   });
 });
 
 describe('pack', () => {
-  it('fills rows first fit, open spans to the end', () => {
+  it('assigns rows first fit and extends open spans to the end', () => {
     const bars = [
       { from: 0, to: null },
       { from: 1, to: 2 },
@@ -104,7 +104,7 @@ describe('pack', () => {
     expect(rowsOf(bars, 1)).toEqual([0, 1, 1, 2]);
   });
 
-  it('leaves room for a span too short to be seen', () => {
+  it('reserves a minimum width for short spans', () => {
     expect(
       rowsOf(
         [
@@ -116,7 +116,7 @@ describe('pack', () => {
     ).toEqual([0, 1]);
   });
 
-  it('joins instants that are closer than a mark is wide, and overlapping spans', () => {
+  it('merges instants closer than the width of a mark, and overlapping spans', () => {
     expect(clusters([0, 1, 4, 5, 20], 5)).toEqual([[0, 1, 2], [3], [4]]);
     const joined = union([
       { from: 3, to: 5 },
@@ -137,7 +137,7 @@ describe('narrow', () => {
       ({ uid }) => uid,
     );
 
-  it('applies every filter that is set', () => {
+  it('applies all filters that are set', () => {
     expect(uids({ severity: 'WARNING' })).toEqual([10, 11, 12, 21]);
     expect(uids({ kind: 'failovers' })).toEqual([11, 12]);
     expect(uids({ bdb: 2 })).toEqual([9, 10, 13, 20, 21]);
@@ -147,7 +147,7 @@ describe('narrow', () => {
 });
 
 describe('ticksOf', () => {
-  it('chooses a round step and reaches beyond both ends', () => {
+  it('uses a round step and extends beyond both ends', () => {
     const { step, at } = ticksOf(1003, 1303, 8, 'utc');
     expect(step).toBe(60);
     expect(at[0]).toBe(960);
@@ -156,7 +156,7 @@ describe('ticksOf', () => {
 });
 
 describe('toCsv', () => {
-  it('writes one line per event with the seconds of spans', () => {
+  it('writes one line per event with the duration of spans in seconds', () => {
     const [head, first] = toCsv([resync(14, 2, 42, { description: 'a "b", c' })]).split('\n');
     expect(head).toMatch(/^uid,time,ended,seconds/);
     expect(first).toBe(

@@ -1,4 +1,4 @@
-/** Events and actions as lanes of marks and bars: cluster, nodes with their shards, actions. Pure. */
+/** Lanes of events and actions: cluster, nodes with their shards, and actions. Pure. */
 import { failoverOf, isSpan, startOf } from '@/api/story';
 import type { Action, LogEvent, Node, Shard } from '@/api/types';
 import { clusters, rowsOf } from '@/lib/pack';
@@ -10,7 +10,7 @@ export interface Lane {
   detail: string;
   depth: 0 | 1;
   node: number | null;
-  /** Shards below it: shown, hidden, or none to show. */
+  /** Whether the lanes of its shards are shown; null if no shard of the node has events. */
   open: boolean | null;
   rows: number;
   items: Item[];
@@ -21,37 +21,39 @@ export interface LaneInput {
   actions: readonly Action[];
   nodes: readonly Node[];
   shards: readonly Shard[];
-  /** Names by uid. */
+  /** Database names by uid. */
   databases: ReadonlyMap<number, string>;
   expanded: ReadonlySet<number>;
-  /** Milliseconds that a mark is wide. */
+  /** Width of a mark in milliseconds. */
   gap: number;
 }
 
 export function lanesOf(input: LaneInput): Lane[] {
   const { events, nodes, shards, databases, expanded, gap } = input;
   const home = new Map(shards.map((shard) => [shard.uid, Number(shard.node_uid)]));
-  const places = new Map<string, LogEvent[]>();
+  const eventsByLane = new Map<string, LogEvent[]>();
   for (const event of events) {
-    for (const place of placesOf(event, home)) {
-      places.set(place, [...(places.get(place) ?? []), event]);
+    for (const laneId of laneIdsOf(event, home)) {
+      eventsByLane.set(laneId, [...(eventsByLane.get(laneId) ?? []), event]);
     }
   }
-  const at = (place: string) => places.get(place) ?? [];
+  const at = (laneId: string) => eventsByLane.get(laneId) ?? [];
   const found = [lane('cluster', 'Cluster', '', at('cluster'), databases, gap)];
-  for (const { uid, addr } of withUnknown(nodes, events)) {
-    const busy = shards.filter((shard) => Number(shard.node_uid) === uid && at(shard.uid).length);
+  for (const { uid, addr } of withRemovedNodes(nodes, events)) {
+    const shardsWithEvents = shards.filter(
+      (shard) => Number(shard.node_uid) === uid && at(shard.uid).length,
+    );
     const open = expanded.has(uid);
-    const own = at(`node ${uid}`);
-    const folded = open ? [] : busy.flatMap((shard) => at(shard.uid));
-    const all = [...new Set([...own, ...folded])];
+    const nodeEvents = at(`node ${uid}`);
+    const folded = open ? [] : shardsWithEvents.flatMap((shard) => at(shard.uid));
+    const all = [...new Set([...nodeEvents, ...folded])];
     found.push({
       ...lane(`node ${uid}`, `Node ${uid}`, addr, all, databases, gap, !open),
       node: uid,
-      open: busy.length ? open : null,
+      open: shardsWithEvents.length ? open : null,
     });
     if (!open) continue;
-    for (const shard of busy) {
+    for (const shard of shardsWithEvents) {
       const role = shard.role === 'master' ? 'primary' : 'replica';
       found.push({
         ...lane(shard.uid, `redis:${shard.uid}`, role, at(shard.uid), databases, gap),
@@ -64,8 +66,11 @@ export function lanesOf(input: LaneInput): Lane[] {
   return found;
 }
 
-/** A failover is told where the primary was lost and where the replica took over. */
-function placesOf(event: LogEvent, home: ReadonlyMap<string, number>): string[] {
+/**
+ * Return the ids of the lanes of an event. A failover appears at the lost primary and at the
+ * promoted replica.
+ */
+function laneIdsOf(event: LogEvent, home: ReadonlyMap<string, number>): string[] {
   const failover = failoverOf(event);
   if (failover)
     return [...new Set([failover.lost, failover.promoted])].filter((uid) => home.has(uid));
@@ -75,8 +80,8 @@ function placesOf(event: LogEvent, home: ReadonlyMap<string, number>): string[] 
   return [event.node_uid === undefined ? 'cluster' : `node ${event.node_uid}`];
 }
 
-/** Nodes of today, and those that only the log remembers. */
-function withUnknown(nodes: readonly Node[], events: readonly LogEvent[]) {
+/** Return the current nodes, and removed nodes that occur in the events. */
+function withRemovedNodes(nodes: readonly Node[], events: readonly LogEvent[]) {
   const known = new Map(nodes.map(({ uid, addr }) => [uid, addr]));
   for (const { node_uid } of events) {
     if (node_uid !== undefined && !known.has(node_uid)) known.set(node_uid, 'removed');
@@ -115,7 +120,7 @@ function arrange(
   gap: number,
 ): Lane {
   const above = marks.length ? 1 : 0;
-  // A bar may be much narrower than a mark with its number.
+  // Bars can be much narrower than marks with a number.
   const rows = rowsOf(bars, gap / 4);
   const items = [
     ...bars.map((item, index) => ({ ...item, row: above + (rows[index] ?? 0) })),

@@ -1,4 +1,4 @@
-/** A node that went down and came back, as the console tells it. For tests. */
+/** Events of a node that went down and recovered, as reported by the console. For tests. */
 import type { LogEvent } from '@/api/types';
 
 export const T0 = Date.UTC(2026, 2, 1, 4, 0, 0);

@@ -3,11 +3,11 @@ import { clock, stamp } from '@/lib/time';
 import { ticksOf } from './ticks';
 
 const at = (text: string) => Date.parse(text) / 1000;
-const home = process.env.TZ;
+const originalZone = process.env.TZ;
 
-/** The labels inside a window, by the clock of a place. */
-function labels(place: string, from: string, to: string, most: number): string[] {
-  process.env.TZ = place;
+/** Return the labels inside a window in the local time of a time zone. */
+function labels(timeZone: string, from: string, to: string, most: number): string[] {
+  process.env.TZ = timeZone;
   return ticksOf(at(from), at(to), most, 'local')
     .at.filter((second) => second >= at(from) && second <= at(to))
     .map((second) => stamp(second * 1000, 'local').slice(5, 16));
@@ -15,11 +15,11 @@ function labels(place: string, from: string, to: string, most: number): string[]
 
 describe('ticksOf', () => {
   afterEach(() => {
-    process.env.TZ = home ?? '';
-    if (home === undefined) delete process.env.TZ;
+    process.env.TZ = originalZone ?? '';
+    if (originalZone === undefined) delete process.env.TZ;
   });
 
-  it('stands at round times by the clock of a reader in India', () => {
+  it('places labels at round local times in India', () => {
     expect(labels('Asia/Kolkata', '2026-03-04T00:00:00Z', '2026-03-04T06:00:00Z', 6)).toEqual(
       ['06:00', '07:00', '08:00', '09:00', '10:00', '11:00'].map((time) => `03-04 ${time}`),
     );
@@ -28,7 +28,7 @@ describe('ticksOf', () => {
     );
   });
 
-  it('goes on so over the day on which clocks are set', () => {
+  it('keeps round local times across a daylight saving change', () => {
     expect(labels('Europe/Berlin', '2026-03-27T12:00:00Z', '2026-03-31T12:00:00Z', 4)).toEqual(
       ['28', '29', '30', '31'].map((day) => `03-${day} 00:00`),
     );
@@ -36,7 +36,7 @@ describe('ticksOf', () => {
     expect(spring).toEqual(['01:00', '03:00', '04:00', '05:00'].map((time) => `03-29 ${time}`));
   });
 
-  it('keeps to UTC when the reader does', () => {
+  it('uses UTC if selected', () => {
     process.env.TZ = 'Asia/Kolkata';
     const { at: ticks } = ticksOf(at('2026-03-04T00:10:00Z'), at('2026-03-04T02:10:00Z'), 2, 'utc');
     expect(ticks.map((second) => clock(second * 1000, 'utc').slice(0, 5))).toContain('01:00');

@@ -1,4 +1,4 @@
-/** Where the time axis has its labels. Pure. */
+/** Positions of the labels on the time axis. Pure. */
 import type { Zone } from '@/lib/time';
 
 const DAY = 86_400;
@@ -23,13 +23,13 @@ const STEPS = [
   DAY,
 ];
 
-/** Seconds that the reader's clock is ahead of UTC at an instant. */
-const ahead = (second: number, zone: Zone): number =>
+/** Return the offset of the user's time zone from UTC at an instant, in seconds. */
+const utcOffset = (second: number, zone: Zone): number =>
   zone === 'utc' ? 0 : -new Date(second * 1000).getTimezoneOffset() * 60;
 
 /**
- * Whole multiples of a round step by the reader's clock, at most `most` in the window, and one beyond each end for
- * sliding. Where the clock is set within the window, labels go on standing at round times.
+ * Return multiples of a round step in the user's time zone: at most `most` in the window, and one
+ * beyond each end, because the axis moves. Labels stay at round times across a daylight saving change.
  */
 export function ticksOf(
   from: number,
@@ -39,12 +39,12 @@ export function ticksOf(
 ): { step: number; at: number[] } {
   const step =
     STEPS.find((size) => (to - from) / size <= most) ?? DAY * Math.ceil((to - from) / DAY / most);
-  const first = Math.floor((from + ahead(from, zone)) / step) * step;
-  const count = Math.ceil((to + ahead(to, zone) - first) / step) + 2;
+  const first = Math.floor((from + utcOffset(from, zone)) / step) * step;
+  const count = Math.ceil((to + utcOffset(to, zone) - first) / step) + 2;
   const at = Array.from({ length: count }, (_, index) => {
     const wall = first + index * step;
-    const near = wall - ahead(wall, zone);
-    return wall - ahead(near, zone);
+    const near = wall - utcOffset(wall, zone);
+    return wall - utcOffset(near, zone);
   });
   return { step, at: [...new Set(at)] };
 }

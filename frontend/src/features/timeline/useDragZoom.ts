@@ -1,9 +1,12 @@
-/** Dragging over the lanes selects the interval to zoom into; a double click goes back. */
+/**
+ * Zoom into the interval that the user selects by dragging across the lanes. A double click resets
+ * the zoom.
+ */
 import { type MouseEvent, type PointerEvent, type RefObject, useRef } from 'react';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 
 const CLICK_PX = 5;
-const SHORTEST = 2;
+const MIN_SECONDS = 2;
 
 export function useDragZoom(root: RefObject<HTMLDivElement | null>) {
   const axis = useTimeAxis();
@@ -26,16 +29,16 @@ export function useDragZoom(root: RefObject<HTMLDivElement | null>) {
 
   const end = (x: number) => {
     const area = track();
-    const begun = start.current;
+    const dragStart = start.current;
     start.current = null;
     if (selection.current) selection.current.hidden = true;
-    if (!area || !begun || Math.abs(x - begun.x) < CLICK_PX) return;
+    if (!area || !dragStart || Math.abs(x - dragStart.x) < CLICK_PX) return;
     const { from, to } = axis.window();
     const second = (at: number) =>
       from + Math.min(1, Math.max(0, (at - area.left) / area.width)) * (to - from);
-    const first = Math.floor(second(Math.min(begun.x, x)));
-    const last = Math.ceil(second(Math.max(begun.x, x)));
-    axis.zoom(first, Math.max(last, first + SHORTEST));
+    const first = Math.floor(second(Math.min(dragStart.x, x)));
+    const last = Math.ceil(second(Math.max(dragStart.x, x)));
+    axis.zoom(first, Math.max(last, first + MIN_SECONDS));
   };
 
   return {

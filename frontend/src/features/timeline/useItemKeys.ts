@@ -1,4 +1,4 @@
-/** Arrow keys move between the events: along the lane, and to the nearest of the lane above or below. */
+/** Move the focus with the arrow keys: along the lane, or to the nearest item of the lane above or below. */
 import type { KeyboardEvent } from 'react';
 
 export function useItemKeys() {
@@ -12,7 +12,7 @@ export function useItemKeys() {
   };
 }
 
-/** Undefined: not a key of ours. */
+/** Return the item to focus; null if there is none in this direction, undefined for other keys. */
 function neighbour(current: HTMLElement, key: string, root: HTMLElement) {
   const lanes = [...root.querySelectorAll('[data-track]')]
     .map((track) => [...track.querySelectorAll<HTMLElement>('[data-item]')])

@@ -1,7 +1,7 @@
 /**
- * Keeps what is placed on a time axis in step with the window, without a render: things inside a
- * strip stand where their seconds after `base` put them, and the strip is moved under its track.
- * Only a zoom places the things themselves anew.
+ * Move elements on a time axis with the window, without rendering. Elements inside a strip are
+ * positioned by their seconds after `base`, and the strip is moved as a whole. Only a zoom changes
+ * the positions of the elements themselves.
  */
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'react';
 import { useLive, useTick } from '@/live/LiveProvider';
@@ -28,7 +28,7 @@ export function useMovingWindow(base: number) {
   }, [axis, live, base]);
   useTick(move);
   useEffect(() => axis.subscribe(move), [axis, move]);
-  // What has just been rendered does not know the window yet.
+  // Newly rendered elements do not have the position of the window yet.
   useLayoutEffect(move);
   return root;
 }

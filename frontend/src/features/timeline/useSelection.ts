@@ -1,4 +1,4 @@
-/** What the address says is chosen: events by uid, or one action. */
+/** Selection of the URL: events by uid, or one action. */
 import { useQuery } from '@tanstack/react-query';
 import { actionsQuery } from '@/api/actions';
 import type { Action, LogEvent } from '@/api/types';
