@@ -34,8 +34,8 @@ async function start(page: Page, name: string, seconds: number): Promise<void> {
   await page.getByLabel('Connections per thread').fill('2');
   await page.getByLabel('Keys', { exact: true }).fill('500');
   await page.getByLabel('Duration (seconds)').fill(String(seconds));
-  await expect(page.getByText('Keys written, at most')).toBeVisible();
-  await page.getByRole('button', { name: 'Start the run' }).click();
+  await expect(page.getByText('Keys written (maximum)')).toBeVisible();
+  await page.getByRole('button', { name: 'Start run' }).click();
   await expect(page.getByRole('heading', { name, level: 1 })).toBeVisible();
 }
 
@@ -45,19 +45,19 @@ test('a run is ordered, watched while it goes on, and compared with another', as
 }) => {
   await createSmall(api, NAME);
   await page.goto('/benchmarks');
-  await expect(page.getByRole('link', { name: 'Run the first one' })).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Run a benchmark' })).toBeVisible();
 
   await start(page, 'first', 5);
   await expect(page.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
-  const throughput = page.getByRole('region', { name: 'Throughput, as the load generator' });
+  const throughput = page.getByRole('region', { name: 'Throughput measured by the load generator' });
   await expect(throughput).toBeVisible();
-  const heat = page.getByRole('region', { name: 'Latency heat map, as clients' });
+  const heat = page.getByRole('region', { name: 'Latency heat map measured by the load generator' });
   await expect(heat.locator('[data-figure="Most at"] b')).toHaveText(/\d\s(µs|ms)–/);
   await completed(api);
   await expect(page.getByRole('table', { name: 'SLA' })).toBeVisible();
   const measured = page.getByRole('region', { name: 'Measured' });
   await expect(measured.getByText('ops/s')).toBeVisible();
-  await expect(page.getByRole('table', { name: 'Parts of the run' })).toContainText('populate');
+  await expect(page.getByRole('table', { name: 'Phases of the run' })).toContainText('populate');
   await expect(page.getByRole('table', { name: 'Latency by percentile' })).toContainText('P99.9');
   await examine(page, 'benchmark');
 
@@ -70,7 +70,7 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await page.getByRole('button', { name: 'Compare 2 runs' }).click();
   const figures = page.getByRole('table', { name: 'Figures' });
   await expect(figures).toContainText('first (base)');
-  await expect(figures).toContainText('noise not known');
+  await expect(figures).toContainText('noise unknown');
   await expect(page.getByRole('img', { name: /percentile of first, second/ })).toBeVisible();
   await expect(page.getByRole('table', { name: 'Settings that differ' })).toContainText(
     'Phase 2, measure: test time',
@@ -80,7 +80,7 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   const last = await lastRun(api);
   await page.goto(`/benchmarks/${last?.uid}`);
   await page.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the run' }).click();
+  await page.getByRole('button', { name: 'Delete run' }).click();
   await expect(page.getByRole('link', { name: 'first' })).toBeVisible();
   await expect(page.getByRole('link', { name: 'second' })).toHaveCount(0);
 });
@@ -88,10 +88,10 @@ test('a run is ordered, watched while it goes on, and compared with another', as
 test('a pasted memtier line is understood or refused in words', async ({ page, api }) => {
   await createSmall(api, NAME);
   await page.goto('/benchmarks/new');
-  await page.getByText('Paste a memtier line').click();
+  await page.getByText('Paste a memtier command').click();
   const line = page.getByLabel('Command line of memtier_benchmark');
   await line.fill('memtier_benchmark --threads=1 --clients=3 --test-time=5 --ratio=1:1 -s host');
-  await expect(page.getByText(/Understood: 3.connections/)).toBeVisible();
+  await expect(page.getByText(/Workload: 3.connections/)).toBeVisible();
   await line.fill('memtier_benchmark --no-such-option');
   await expect(page.getByText(/no-such-option/).last()).toBeVisible();
   await examine(page, 'benchmark-new');
@@ -114,14 +114,14 @@ test('a drill is ordered with a run, where drills are allowed', { tag: '@slow' }
   await page.getByLabel('Connections per thread').fill('2');
   await page.getByLabel('Keys', { exact: true }).fill('500');
   await page.getByLabel('Duration (seconds)').fill('6');
-  await card.getByLabel('What happens').selectOption({ label: 'Kill one shard' });
-  await expect(page.getByText('Choose the shard of the drill.')).toBeVisible();
+  await card.getByLabel('Drill type').selectOption({ label: 'Kill one shard' });
+  await expect(page.getByText('Select the shard of the drill.')).toBeVisible();
   const replica = (await shardsOf(api, uid)).find(({ role }) => role === 'slave');
   await card.getByLabel('Shard').selectOption(replica?.uid ?? '');
-  await card.getByLabel('At second').fill('2');
+  await card.getByLabel('Start after (seconds)').fill('2');
   await expect(card).toContainText(`The process of redis:${replica?.uid}`);
   await examine(page, 'benchmark-drill');
-  await page.getByRole('button', { name: 'Start the run' }).click();
+  await page.getByRole('button', { name: 'Start run' }).click();
   await expect(page.getByRole('heading', { name: 'struck', level: 1 })).toBeVisible();
   await expect(page.getByText(`Kill one shard: redis:${replica?.uid} on node`)).toBeVisible();
   await completed(api);

@@ -1,4 +1,4 @@
-/** Runs side by side: figures with the spread of their repetitions, and what was not the same. */
+/** Comparison of runs: results with the spread of their repetitions, and settings that differ. */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -21,7 +21,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
   const { data, error } = useQuery({ ...comparisonQuery(uids), enabled: uids.length > 1 });
   if (uids.length < 2) {
     return (
-      <EmptyState title="Choose two runs or more">
+      <EmptyState title="Select at least two runs">
         <Link to="/benchmarks">All benchmarks</Link>
       </EmptyState>
     );
@@ -58,19 +58,19 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
         />
       </Card>
       <p className={classes.dim}>
-        Two runs differ when the difference is more than repetitions of the same run differ among
-        each other. A run without repetitions cannot tell.
+        A difference is significant if it is larger than the differences among repetitions of the
+        same run. For a run without repetitions, the noise is unknown.
       </p>
       <PercentileCurves
         curves={data.runs.map(({ uid, name, percentiles }, index, all) => ({
-          // Runs may share a name.
-          name: all.some((other, place) => place !== index && other.name === name)
+          // Names of runs are not unique.
+          name: all.some((other, position) => position !== index && other.name === name)
             ? `${name} (${uid})`
             : name,
           points: percentiles,
         }))}
       />
-      <Card title="What was not the same" flush>
+      <Card title="Settings that differ" flush>
         <DataTable<Setting>
           label="Settings that differ"
           rows={data.settings}
@@ -79,7 +79,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
             { id: 'name', header: 'Setting', cell: ({ label }) => label },
             ...perRun<Setting>((row, index) => String(row.values[index] ?? 'not set')),
           ]}
-          empty={<EmptyState title="All settings were the same" />}
+          empty={<EmptyState title="All settings are identical" />}
         />
       </Card>
     </div>
@@ -97,13 +97,13 @@ function FigureCell({ row, index }: { row: Figure; index: number }) {
           {figureValue(row.name, value.least)} to {figureValue(row.name, value.most)}
         </div>
       )}
-      {difference && <div className={classes.dim}>{differenceWords(difference)}</div>}
+      {difference && <div className={classes.dim}>{differenceText(difference)}</div>}
     </>
   );
 }
 
-function differenceWords({ ratio, stands_out }: Difference): string {
+function differenceText({ ratio, stands_out }: Difference): string {
   const times = `${ratio.toFixed(2)}×`;
-  if (stands_out === null) return `${times}, noise not known`;
-  return stands_out ? `${times}, a difference` : `${times}, within the noise`;
+  if (stands_out === null) return `${times}, noise unknown`;
+  return stands_out ? `${times}, significant` : `${times}, within noise`;
 }

@@ -1,4 +1,4 @@
-/** A fault to be had in the measured part of a run, where drills are allowed. */
+/** Fields for a drill during the measured phase of a run, if drills are allowed. */
 import { NativeSelect, NumberInput, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
@@ -9,7 +9,7 @@ import { Card } from '@/ui/Card';
 import classes from './benchmarks.module.css';
 import type { RunDraft } from './draft';
 
-/** A node whose agent is killed cannot be told to come back. */
+/** Drills for benchmarks. Excludes killing a node, because the console cannot restart a killed agent. */
 const PLANNABLE = DRILLS.filter(({ kind }) => kind !== 'kill');
 
 interface Props {
@@ -25,27 +25,27 @@ export function DrillFields({ draft, change }: Props) {
       {refusal ? (
         <span className={classes.dim}>{refusal}</span>
       ) : (
-        <Choice draft={draft} change={change} />
+        <DrillForm draft={draft} change={change} />
       )}
     </Card>
   );
 }
 
-function Choice({ draft, change }: Props) {
+function DrillForm({ draft, change }: Props) {
   const { data: nodes = [] } = useQuery(nodesQuery);
   const { data: shards = [] } = useBdbShards(draft.bdb ?? 0);
   const drill = draft.drill === '' ? undefined : drillOf(draft.drill);
-  const struck = shards.find(({ uid }) => Number(uid) === draft.drillShard?.uid);
+  const target = shards.find(({ uid }) => Number(uid) === draft.drillShard?.uid);
   const node = drill?.ofShard ? draft.drillShard?.node : draft.drillNode;
   return (
     <Stack gap="sm">
       <div className={classes.fields}>
         <NativeSelect
-          label="What happens"
+          label="Drill type"
           value={draft.drill}
           onChange={(event) => change({ drill: event.currentTarget.value as RunDraft['drill'] })}
           data={[
-            { value: '', label: 'Nothing' },
+            { value: '', label: 'None' },
             ...PLANNABLE.map(({ kind, label }) => ({ value: kind, label })),
           ]}
         />
@@ -55,7 +55,7 @@ function Choice({ draft, change }: Props) {
             value={String(draft.drillNode ?? '')}
             onChange={(event) => change({ drillNode: Number(event.currentTarget.value) || null })}
             data={[
-              { value: '', label: 'Choose' },
+              { value: '', label: 'Select' },
               ...nodes.map(({ uid }) => ({ value: String(uid), label: `node ${uid}` })),
             ]}
           />
@@ -63,7 +63,7 @@ function Choice({ draft, change }: Props) {
         {drill?.ofShard && (
           <NativeSelect
             label="Shard"
-            value={struck?.uid ?? ''}
+            value={target?.uid ?? ''}
             onChange={(event) => {
               const chosen = shards.find(({ uid }) => uid === event.currentTarget.value);
               change({
@@ -73,7 +73,7 @@ function Choice({ draft, change }: Props) {
               });
             }}
             data={[
-              { value: '', label: 'Choose' },
+              { value: '', label: 'Select' },
               ...shards.map((shard) => ({
                 value: shard.uid,
                 label: `redis:${shard.uid} (${isPrimary(shard) ? 'primary' : 'replica'}, node ${shard.node_uid})`,
@@ -83,8 +83,8 @@ function Choice({ draft, change }: Props) {
         )}
         {drill && (
           <NumberInput
-            label="At second"
-            description="Of the measured part"
+            label="Start after (seconds)"
+            description="After the start of the measured phase"
             min={0}
             max={604_800}
             allowDecimal={false}
@@ -94,8 +94,8 @@ function Choice({ draft, change }: Props) {
         )}
         {drill?.timed && (
           <NumberInput
-            label="For (seconds)"
-            description="Until it is undone"
+            label="Drill duration (seconds)"
+            description="The fault ends automatically after this time"
             min={SECONDS_MIN}
             max={SECONDS_MAX}
             value={draft.drillSeconds}
@@ -105,8 +105,8 @@ function Choice({ draft, change }: Props) {
       </div>
       {drill && node && (
         <span className={classes.dim}>
-          {drill.what(node, draft.drillSeconds, struck?.uid ?? '')}
-          {draft.repetitions > 1 && ' It happens in the first repetition only.'}
+          {drill.what(node, draft.drillSeconds, target?.uid ?? '')}
+          {draft.repetitions > 1 && ' The drill runs in the first repetition only.'}
         </span>
       )}
     </Stack>

@@ -1,4 +1,7 @@
-/** Orders a run: what it puts on which database, and what that will cost, asked of the console while it is filled in. */
+/**
+ * Form for a new run, with a preview of the effects that the console computes while the form is
+ * filled in.
+ */
 import {
   Alert,
   Button,
@@ -32,14 +35,14 @@ import { workloadWords } from './words';
 
 const PATTERNS = [
   { value: 'R:R', label: 'Random' },
-  { value: 'S:S', label: 'In turn' },
-  { value: 'P:P', label: 'In turn, shared out' },
+  { value: 'S:S', label: 'Sequential' },
+  { value: 'P:P', label: 'Sequential, partitioned' },
   { value: 'G:G', label: 'Gaussian' },
   { value: 'Z:Z', label: 'Zipf' },
 ];
 
 interface Props {
-  /** The database that is chosen at first. */
+  /** The initially selected database. */
   bdb: number | undefined;
   onStarted: (run: Benchmark) => void;
 }
@@ -50,8 +53,8 @@ export function NewRun({ bdb, onStarted }: Props) {
   const [draft, setDraft] = useState<RunDraft>({ ...EMPTY, bdb: bdb ?? null });
   const active = bdbs.filter(({ status }) => status === 'active');
   const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
-  const fault = faultOf(chosen);
-  const others = nodes.filter((node) => node.memtier_version);
+  const validationError = faultOf(chosen);
+  const memtierNodes = nodes.filter((node) => node.memtier_version);
   const start = useSubmit(async () => onStarted(await startBenchmark(orderOf(chosen))));
   const change = (part: Partial<RunDraft>) => {
     setDraft((now) => ({ ...now, ...part }));
@@ -59,12 +62,12 @@ export function NewRun({ bdb, onStarted }: Props) {
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!fault) start.submit();
+    if (!validationError) start.submit();
   };
   return (
     <form onSubmit={submit} className={classes.form}>
       <div className={classes.stack}>
-        <Card title="What to run">
+        <Card title="Workload">
           <Stack gap="sm">
             <div className={classes.actions} style={{ marginLeft: 0 }}>
               {PRESETS.map((preset) => (
@@ -97,7 +100,7 @@ export function NewRun({ bdb, onStarted }: Props) {
               />
               <NumberInput
                 label="Repetitions"
-                description="Of the measured part"
+                description="Of the measured phase"
                 min={1}
                 max={20}
                 value={draft.repetitions}
@@ -105,16 +108,16 @@ export function NewRun({ bdb, onStarted }: Props) {
               />
               <MultiSelect
                 label="Load nodes"
-                description="Automatic: the console chooses"
+                description="If empty, the console selects nodes automatically"
                 placeholder={draft.nodes.length ? '' : 'Automatic'}
                 value={[...draft.nodes]}
                 onChange={(value) => change({ nodes: value })}
                 data={nodes.map(({ uid }) => ({ value: String(uid), label: `node ${uid}` }))}
               />
-              {others.length > 0 && (
+              {memtierNodes.length > 0 && (
                 <NativeSelect
                   label="Load generator"
-                  description={`memtier_benchmark: on ${others.map(({ uid }) => `node ${uid}`).join(', ')}`}
+                  description={`memtier_benchmark is available on ${memtierNodes.map(({ uid }) => `node ${uid}`).join(', ')}`}
                   value={draft.tool}
                   onChange={(event) => change({ tool: event.currentTarget.value as Tool })}
                   data={[OWN, MEMTIER]}
@@ -122,30 +125,30 @@ export function NewRun({ bdb, onStarted }: Props) {
               )}
             </div>
             <SegmentedControl
-              aria-label="How the load is described"
+              aria-label="Workload input"
               value={draft.how}
               onChange={(value) => change({ how: value as RunDraft['how'] })}
               data={[
-                { value: 'fields', label: 'Describe the load' },
-                { value: 'line', label: 'Paste a memtier line' },
+                { value: 'fields', label: 'Configure a workload' },
+                { value: 'line', label: 'Paste a memtier command' },
               ]}
             />
             {draft.how === 'fields' ? (
               <LoadFields draft={draft} change={change} />
             ) : (
-              <PastedLine draft={draft} change={change} />
+              <PastedCommand draft={draft} change={change} />
             )}
           </Stack>
         </Card>
         <Card title="SLA">
           <div className={classes.fields}>
             <Limit
-              label="Average at most"
+              label="Maximum average latency"
               value={draft.averageMs}
               onChange={(value) => change({ averageMs: value })}
             />
             <Limit
-              label="P99 at most"
+              label="Maximum P99 latency"
               value={draft.p99Ms}
               onChange={(value) => change({ p99Ms: value })}
             />
@@ -153,26 +156,32 @@ export function NewRun({ bdb, onStarted }: Props) {
         </Card>
         <DrillFields draft={chosen} change={change} />
       </div>
-      <Costs draft={chosen} fault={fault} change={change}>
+      <Preview draft={chosen} validationError={validationError} change={change}>
         <Refused refusal={start.refusal} />
-        <Button type="submit" loading={start.busy} disabled={fault !== undefined}>
-          Start the run
+        <Button type="submit" loading={start.busy} disabled={validationError !== undefined}>
+          Start run
         </Button>
-      </Costs>
+      </Preview>
     </form>
   );
 }
 
-interface Part {
+interface SectionProps {
   draft: RunDraft;
   change: (part: Partial<RunDraft>) => void;
 }
 
-function LoadFields({ draft, change }: Part) {
-  const number = (name: keyof RunDraft, label: string, min: number, max: number, more?: string) => (
+function LoadFields({ draft, change }: SectionProps) {
+  const number = (
+    name: keyof RunDraft,
+    label: string,
+    min: number,
+    max: number,
+    description?: string,
+  ) => (
     <NumberInput
       label={label}
-      {...(more !== undefined && { description: more })}
+      {...(description !== undefined && { description })}
       min={min}
       max={max}
       allowDecimal={false}
@@ -186,7 +195,7 @@ function LoadFields({ draft, change }: Part) {
       <div className={classes.fields}>
         {number('threads', 'Threads', 1, 256)}
         {number('clients', 'Connections per thread', 1, 10_000)}
-        {number('pipeline', 'Pipeline', 1, 10_000, 'Requests under way per connection')}
+        {number('pipeline', 'Pipeline', 1, 10_000, 'Outstanding requests per connection')}
         <TextInput
           label="SET:GET"
           value={draft.ratio}
@@ -195,16 +204,16 @@ function LoadFields({ draft, change }: Part) {
         {number('dataSize', 'Value size (bytes)', 1, 536_870_912)}
         {number('keys', 'Keys', 1, 10_000_000_000)}
         <NativeSelect
-          label="Order of keys"
+          label="Key pattern"
           value={draft.pattern}
           onChange={(event) => change({ pattern: event.currentTarget.value })}
           data={PATTERNS}
         />
         {number('seconds', 'Duration (seconds)', 1, 604_800)}
-        {number('rate', 'Rate (requests/s)', 0, 1_000_000_000, '0 = as many as possible')}
+        {number('rate', 'Rate (requests/s)', 0, 1_000_000_000, '0 = unlimited')}
       </div>
       <Checkbox
-        label="Write every key once before it is measured"
+        label="Write all keys once before the measurement"
         checked={draft.populate}
         onChange={(event) => change({ populate: event.currentTarget.checked })}
       />
@@ -212,7 +221,7 @@ function LoadFields({ draft, change }: Part) {
   );
 }
 
-function PastedLine({ draft, change }: Part) {
+function PastedCommand({ draft, change }: SectionProps) {
   const line = useDeferredValue(draft.line.trim());
   const { data, error } = useQuery({
     queryKey: ['benchmarks', 'understand', line],
@@ -225,7 +234,7 @@ function PastedLine({ draft, change }: Part) {
     <>
       <Textarea
         label="Command line of memtier_benchmark"
-        description="Host, port and password in it are ignored: the database is the one chosen above."
+        description="Host, port and password are ignored. The run uses the database selected above."
         autosize
         minRows={3}
         spellCheck={false}
@@ -236,7 +245,7 @@ function PastedLine({ draft, change }: Part) {
       />
       {line && data && (
         <p className={classes.dim}>
-          Understood: {workloadWords(data.workload)}.
+          Workload: {workloadWords(data.workload)}.
           {data.ignored.length > 0 && ` Ignored: ${data.ignored.join(', ')}.`}
         </p>
       )}
@@ -262,30 +271,34 @@ function Limit(props: {
   );
 }
 
-function Costs(props: Part & { fault: string | undefined; children: React.ReactNode }) {
-  const { draft, fault, change, children } = props;
-  const order = useDeferredValue(
+function Preview(
+  props: SectionProps & { validationError: string | undefined; children: React.ReactNode },
+) {
+  const { draft, validationError, change, children } = props;
+  const payload = useDeferredValue(
     JSON.stringify(orderOf({ ...draft, overwrite: false, passwordInArguments: false })),
   );
   const { data, error, isFetching } = useQuery({
-    queryKey: ['benchmarks', 'preflight', order],
-    queryFn: ({ signal }) => examineBenchmark(JSON.parse(order), signal),
-    enabled: fault === undefined,
+    queryKey: ['benchmarks', 'preflight', payload],
+    queryFn: ({ signal }) => examineBenchmark(JSON.parse(payload), signal),
+    enabled: validationError === undefined,
     retry: false,
     staleTime: 5_000,
     placeholderData: keepPreviousData,
   });
-  const asked = new Set(data?.concerns.filter(({ blocks }) => blocks).map(({ agree }) => agree));
+  const confirmations = new Set(
+    data?.concerns.filter(({ blocks }) => blocks).map(({ agree }) => agree),
+  );
   return (
-    <Card title="What it will do">
+    <Card title="Preview">
       <Stack gap="sm" aria-busy={isFetching}>
-        {fault && <span className={classes.dim}>{fault}</span>}
-        {!fault && error && (
+        {validationError && <span className={classes.dim}>{validationError}</span>}
+        {!validationError && error && (
           <Alert color="red" role="alert">
             {messageOf(error)}
           </Alert>
         )}
-        {!fault && !error && data && (
+        {!validationError && !error && data && (
           <>
             {data.phases.map((phase) => (
               <span key={phase.name}>
@@ -295,13 +308,13 @@ function Costs(props: Part & { fault: string | undefined; children: React.ReactN
             <Facts
               items={[
                 [
-                  'Takes',
-                  data.seconds === null ? 'as long as the requests need' : duration(data.seconds),
+                  'Duration',
+                  data.seconds === null ? 'until all requests are done' : duration(data.seconds),
                 ],
-                ['Keys written, at most', format('count', data.keys)],
-                ['Memory of these keys', format('bytes', data.memory)],
-                ['Keys in the database now', format('count', data.keys_present)],
-                ['Load from', data.load_nodes.map((uid) => `node ${uid}`).join(', ')],
+                ['Keys written (maximum)', format('count', data.keys)],
+                ['Memory for these keys', format('bytes', data.memory)],
+                ['Current keys in the database', format('count', data.keys_present)],
+                ['Load nodes', data.load_nodes.map((uid) => `node ${uid}`).join(', ')],
               ]}
             />
             {data.concerns.map((concern) => (
@@ -310,16 +323,16 @@ function Costs(props: Part & { fault: string | undefined; children: React.ReactN
                 <span>{concern.description}</span>
               </div>
             ))}
-            {asked.has('overwrite') && (
+            {confirmations.has('overwrite') && (
               <Checkbox
-                label="Go on all the same"
+                label="Start anyway"
                 checked={draft.overwrite}
                 onChange={(event) => change({ overwrite: event.currentTarget.checked })}
               />
             )}
-            {asked.has('password_in_arguments') && (
+            {confirmations.has('password_in_arguments') && (
               <Checkbox
-                label="Show the password to everybody on the load nodes"
+                label="Allow users on the load nodes to read the password"
                 checked={draft.passwordInArguments}
                 onChange={(event) => change({ passwordInArguments: event.currentTarget.checked })}
               />

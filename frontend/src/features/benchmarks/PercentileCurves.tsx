@@ -1,4 +1,7 @@
-/** Latency by percentile of one run or several, the slow end drawn large; every figure is in the table beside it. */
+/**
+ * Latency by percentile of one or more runs, with an axis that enlarges high percentiles, and a
+ * table of the values.
+ */
 import { useState } from 'react';
 import { format } from '@/lib/format';
 import { Card } from '@/ui/Card';
@@ -21,16 +24,16 @@ import classes from './percentiles.module.css';
 const colorOf = (index: number) => CYCLE[index % CYCLE.length] ?? CYCLE[0];
 
 export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
-  const known = curves.filter(({ points }) => points.length > 0);
+  const available = curves.filter(({ points }) => points.length > 0);
   const missing = curves.filter(({ points }) => points.length === 0).map(({ name }) => name);
   return (
     <Card title="Latency by percentile">
-      {known.length > 0 && (
+      {available.length > 0 && (
         <div className={classes.side}>
-          <Plot curves={known} />
+          <Plot curves={available} />
           <DataTable
             label="Latency by percentile"
-            rows={rowsOf(known)}
+            rows={rowsOf(available)}
             rowKey={({ percentile }) => percentile}
             columns={[
               {
@@ -38,7 +41,7 @@ export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
                 header: 'Percentile',
                 cell: ({ percentile }) => percentileWord(percentile),
               },
-              ...known.map((curve, index) => ({
+              ...available.map((curve, index) => ({
                 id: String(index),
                 header: curve.name,
                 align: 'right' as const,
@@ -51,8 +54,8 @@ export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
       )}
       {missing.length > 0 && (
         <p className={classes.note}>
-          Not known of {missing.join(', ')}: nothing succeeded, or the run ended before percentiles
-          were kept.
+          No percentiles for {missing.join(', ')}. No requests succeeded, or an earlier release that
+          did not store percentiles made the run.
         </p>
       )}
     </Card>

@@ -1,4 +1,7 @@
-/** What the load generator saw, second by second, on an axis that the database's own charts share. */
+/**
+ * Charts of the load generator's measurements per second, on the same time axis as the charts of
+ * the database.
+ */
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { Benchmark } from '@/api/types';
 import { useNow } from '@/ui/Ago';
@@ -21,15 +24,16 @@ interface Props {
   children: ReactNode;
 }
 
-/** Seconds shown before the first and after the last measured one. */
+/** Seconds shown before the first and after the last measured second. */
 const MARGIN = 3;
 
 export function RunCharts({ run, open, series, marks, children }: Props) {
   const now = useNow() / 1000;
-  const known = series.span();
-  const began = known?.from ?? Date.parse(run.started_time ?? run.created_time) / 1000;
-  const from = Math.floor(began) - MARGIN;
-  const to = Math.ceil(open ? Math.max(now, began + 20) : (known?.to ?? began)) + MARGIN;
+  const measuredSpan = series.span();
+  const startedAt = measuredSpan?.from ?? Date.parse(run.started_time ?? run.created_time) / 1000;
+  const from = Math.floor(startedAt) - MARGIN;
+  const to =
+    Math.ceil(open ? Math.max(now, startedAt + 20) : (measuredSpan?.to ?? startedAt)) + MARGIN;
   const [axis] = useState(() => new SpanAxis({ from, to }));
   useEffect(() => axis.follow({ from, to }), [axis, from, to]);
   const kinds = series.errorKinds().join();
@@ -38,7 +42,7 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
     [series, run.uid, run.tool, kinds],
   );
   const heat = useMemo(
-    () => series.heatSource(REASON, () => `${seriesCall(run.uid)}?histograms=true`),
+    () => series.heatSource(NO_DATA, () => `${seriesCall(run.uid)}?histograms=true`),
     [series, run.uid],
   );
   return (
@@ -51,7 +55,7 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
           <div className={classes.wide}>
             <HeatChart
               id="run-heat"
-              title="Latency heat map, as clients wait for it"
+              title="Latency heat map measured by the load generator"
               source={heat}
               marks={marks}
               height={200}
@@ -65,13 +69,13 @@ export function RunCharts({ run, open, series, marks, children }: Props) {
   );
 }
 
-const REASON = 'The load generator has not told of a second yet.';
-const NO_SUCCESS = 'No request succeeded in this time, so there is nothing to measure.';
+const NO_DATA = 'The load generator has not reported any data yet.';
+const NO_SUCCESS = 'No requests succeeded in this time range.';
 
 const seriesCall = (uid: number) => `GET /v1/benchmarks/${uid}/series`;
 
-/** Redirections have slate. */
-const ERRORS = [
+/** Colors of error types. Slate is reserved for redirections. */
+const ERROR_COLORS = [
   COLOR.error,
   ...CYCLE.filter((color) => color !== COLOR.error && color !== COLOR.other),
 ];
@@ -82,9 +86,12 @@ const PERCENTILES = [
   ['p999_ms', 'P99.9', COLOR.p999],
 ] as const;
 
-const colorOf = (index: number) => ERRORS[index % ERRORS.length] ?? COLOR.error;
+const colorOf = (index: number) => ERROR_COLORS[index % ERROR_COLORS.length] ?? COLOR.error;
 
-/** memtier_benchmark tells less of a second: neither kinds of requests nor percentiles, nothing of itself. */
+/**
+ * Return the charts of a run. memtier_benchmark does not report request types, percentiles or its
+ * own CPU usage per second.
+ */
 function specsOf(
   series: RunSeries,
   uid: number,
@@ -105,14 +112,14 @@ function specsOf(
     series: lines.map(([, label, color]) => ({ label, color })),
     source: series.source(
       lines.map(([metric]) => metric),
-      REASON,
+      NO_DATA,
     ),
     apiCall: () => seriesCall(uid),
   });
   return [
     chart(
       'run-throughput',
-      'Throughput, as the load generator counts it',
+      'Throughput measured by the load generator',
       'ops',
       memtier
         ? [['ops', 'Replies', COLOR.read]]
@@ -122,7 +129,7 @@ function specsOf(
           ],
       'stacked',
     ),
-    chart('run-latency', 'Latency, as clients wait for it', 'ms', [
+    chart('run-latency', 'Latency measured by the load generator', 'ms', [
       ['average_ms', 'Average', COLOR.average],
       ...(memtier ? [] : PERCENTILES),
     ]),
@@ -135,8 +142,8 @@ function specsOf(
     ...(memtier
       ? []
       : [
-          chart('run-generator', 'Load generator: busiest thread', 'ratio', [
-            ['busiest_thread_cpu', 'Processor', COLOR.cpuUser],
+          chart('run-generator', 'CPU usage of the busiest load generator thread', 'ratio', [
+            ['busiest_thread_cpu', 'CPU', COLOR.cpuUser],
           ]),
         ]),
   ];

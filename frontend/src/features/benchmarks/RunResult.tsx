@@ -1,4 +1,4 @@
-/** The result: figures, limits, outages, and what was run. */
+/** Result of a run: measured values, SLA limits, outages and phases. */
 import type { Benchmark, BenchmarkResult } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { stamp } from '@/lib/time';
@@ -21,8 +21,8 @@ export function RunResult({ run }: { run: Benchmark }) {
         <div className={classes.concern} role="note">
           <StatusIcon tone="attention" />
           <span>
-            A thread of the load generator had no processor left: these figures are about the load
-            generator, not about the database. Use more load nodes or threads.
+            A thread of the load generator used all of its CPU time, so the load generator limited
+            the result, not the database. Use more load nodes or threads.
           </span>
         </div>
       )}
@@ -36,7 +36,7 @@ export function RunResult({ run }: { run: Benchmark }) {
               { id: 'limit', header: 'Limit', cell: ({ name }) => figureWord(name) },
               {
                 id: 'wanted',
-                header: 'Wanted',
+                header: 'Target',
                 align: 'right',
                 cell: ({ name, limit }) =>
                   `${name.startsWith('min_') ? '≥' : '≤'} ${figureValue(name, limit)}`,
@@ -51,7 +51,7 @@ export function RunResult({ run }: { run: Benchmark }) {
                 id: 'kept',
                 header: '',
                 cell: ({ kept }) => (
-                  <Status tone={kept ? 'ok' : 'broken'}>{kept ? 'Kept' : 'Missed'}</Status>
+                  <Status tone={kept ? 'ok' : 'broken'}>{kept ? 'Met' : 'Missed'}</Status>
                 ),
               },
             ]}
@@ -64,15 +64,15 @@ export function RunResult({ run }: { run: Benchmark }) {
         />
       )}
       <Outages results={summary.results} />
-      <Card title="Parts" flush>
+      <Card title="Phases" flush>
         <DataTable
-          label="Parts of the run"
+          label="Phases of the run"
           rows={summary.results}
           rowKey={({ phase, repetition }) => `${phase}.${repetition}`}
           columns={[
             {
               id: 'part',
-              header: 'Part',
+              header: 'Phase',
               cell: (row) => (
                 <>
                   {run.repetitions > 1 && row.phase === run.phases.length - 1
@@ -99,8 +99,8 @@ export function RunResult({ run }: { run: Benchmark }) {
               cell: (row) => {
                 const kinds = Object.entries(row.errors);
                 const sum = kinds.reduce((all, [, count]) => all + count, 0);
-                const told = kinds.map(([kind, count]) => `${kind}: ${count}`).join('\n');
-                return <span title={told || undefined}>{format('count', sum)}</span>;
+                const details = kinds.map(([kind, count]) => `${kind}: ${count}`).join('\n');
+                return <span title={details || undefined}>{format('count', sum)}</span>;
               },
             },
           ]}
@@ -140,7 +140,7 @@ function Outages({ results }: { results: readonly BenchmarkResult[] }) {
   const outages = results.flatMap((result) => result.outages);
   if (!outages.length) return null;
   return (
-    <Card title="Outages, as clients saw them" flush>
+    <Card title="Outages observed by the load generator" flush>
       <DataTable
         label="Outages"
         rows={outages}
@@ -149,15 +149,15 @@ function Outages({ results }: { results: readonly BenchmarkResult[] }) {
           { id: 'shard', header: 'Shard', cell: ({ shard }) => shard },
           {
             id: 'began',
-            header: 'Last good operation',
+            header: 'Last successful request',
             cell: ({ began }) => stamp(began * 1000, zone),
           },
           {
             id: 'seconds',
-            header: 'Without a success',
+            header: 'Duration',
             align: 'right',
             cell: ({ seconds, ended }) =>
-              `${seconds.toFixed(2)} s${ended === null ? ', still' : ''}`,
+              `${seconds.toFixed(2)} s${ended === null ? ', ongoing' : ''}`,
           },
           {
             id: 'errors',
@@ -169,7 +169,7 @@ function Outages({ results }: { results: readonly BenchmarkResult[] }) {
           },
           {
             id: 'lost',
-            header: 'Requests without an answer',
+            header: 'Unanswered requests',
             align: 'right',
             cell: ({ lost, retried }) =>
               retried ? `${lost}, ${plural(retried, 'retry', 'retries')}` : String(lost),

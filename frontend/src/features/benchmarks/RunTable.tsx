@@ -1,4 +1,4 @@
-/** All runs, newest first; some of them chosen to be compared. */
+/** Table of all runs, newest first. Users can select runs and compare them. */
 import { Button, Checkbox } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -13,7 +13,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
 import { figureValue, measured, sla, toneOf } from './words';
 
-const MOST_COMPARED = 6;
+const MAX_COMPARED = 6;
 
 export function RunTable() {
   const { data: runs } = useQuery(benchmarksQuery);
@@ -31,7 +31,7 @@ export function RunTable() {
           size="xs"
           aria-label={`Compare ${run.name}`}
           checked={chosen.includes(run.uid)}
-          disabled={!chosen.includes(run.uid) && chosen.length >= MOST_COMPARED}
+          disabled={!chosen.includes(run.uid) && chosen.length >= MAX_COMPARED}
           onChange={() => toggle(run.uid)}
         />
       ),
@@ -79,18 +79,18 @@ export function RunTable() {
         return verdict ? (
           <Status tone={verdict.tone}>{verdict.word}</Status>
         ) : (
-          <Dash why="No limits were set for it, or it has not ended" />
+          <Dash why="The run has no SLA limits or has not ended" />
         );
       },
     },
     {
       id: 'when',
-      header: 'Ordered',
+      header: 'Created',
       optional: true,
       sort: (run) => run.created_time,
       cell: (run) => <Ago time={run.created_time} />,
     },
-    { id: 'who', header: 'By', optional: true, cell: (run) => run.originator },
+    { id: 'who', header: 'Started by', optional: true, cell: (run) => run.originator },
   ];
   return (
     <>
@@ -105,8 +105,8 @@ export function RunTable() {
             Compare {chosen.length} runs
           </Button>{' '}
           {chosen.length < 2
-            ? 'Choose one more, at least. The first one chosen is the base.'
-            : 'The first one chosen is the base.'}
+            ? 'Select at least one more run. The first selected run is the base.'
+            : 'The first selected run is the base.'}
         </Card>
       )}
       <Card flush>
@@ -116,12 +116,12 @@ export function RunTable() {
           rows={runs}
           rowKey={(run) => run.uid}
           empty={
-            <EmptyState title="No benchmark has been run">
+            <EmptyState title="No benchmarks yet">
               <span>
-                A benchmark puts a chosen load on a database and shows throughput and latency second
-                by second, beside what the cluster did meanwhile.
+                A benchmark sends a configurable workload to a database. It shows throughput and
+                latency per second, next to the metrics of the cluster.
               </span>
-              <Link to="/benchmarks/new">Run the first one</Link>
+              <Link to="/benchmarks/new">Run a benchmark</Link>
             </EmptyState>
           }
         />

@@ -1,4 +1,4 @@
-/** One run: live while it goes on, with its result and its account of outages afterwards. */
+/** A run: live progress while it is running, results and outages afterwards. */
 import { Alert, Button, Menu, Progress } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -30,7 +30,7 @@ import { toneOf, warningsOf } from './words';
 interface Props {
   uid: number;
   marks: readonly ChartMark[];
-  /** Charts of the database, drawn on the axis of the run. */
+  /** Charts of the database on the time axis of the run. */
   charts: ReactNode;
   onDeleted: () => void;
 }
@@ -39,29 +39,29 @@ export function RunView({ uid, ...rest }: Props) {
   const { data: run, error } = useQuery(benchmarkQuery(uid));
   if (!run && error instanceof ApiError && error.status === 404) {
     return (
-      <EmptyState title={`There is no benchmark ${uid}`}>
+      <EmptyState title={`Benchmark ${uid} not found`}>
         <span>It may have been deleted.</span>
         <Link to="/benchmarks">All benchmarks</Link>
       </EmptyState>
     );
   }
   if (!run) return error ? <Alert color="red">{messageOf(error)}</Alert> : <PageSkeleton />;
-  return <Shown run={run} {...rest} />;
+  return <LoadedRun run={run} {...rest} />;
 }
 
-function Shown({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Benchmark }) {
+function LoadedRun({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Benchmark }) {
   const open = isOpen(run);
   const series = useRunSeries(run.uid, open);
-  // It is struck in the first repetition of what is measured.
-  const began = series.beganAt(run.phases.length - 1, 0);
+  // The drill runs in the first repetition of the measured phase, which is the last phase.
+  const phaseStart = series.beganAt(run.phases.length - 1, 0);
   const { drill } = run;
   const all = useMemo(() => {
-    const mark = drillMark({ drill }, began);
+    const mark = drillMark({ drill }, phaseStart);
     return mark ? [...marks, mark] : marks;
-  }, [drill, began, marks]);
+  }, [drill, phaseStart, marks]);
   return (
     <div className={classes.stack}>
-      <Head run={run} open={open} onDeleted={onDeleted} />
+      <RunHeader run={run} open={open} onDeleted={onDeleted} />
       {drill && (
         <div className={classes.dim}>
           <strong>Drill</strong> {drillWords(run)}
@@ -72,7 +72,7 @@ function Shown({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Be
           {run.detail}
         </Alert>
       )}
-      {open && <Going run={run} />}
+      {open && <RunProgress run={run} />}
       <Warnings warnings={warningsOf(run)} />
       {run.summary && <RunResult run={run} />}
       <RunCharts run={run} open={open} series={series} marks={all}>
@@ -82,7 +82,7 @@ function Shown({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Be
   );
 }
 
-/** What is to be known of the figures: what the load generator cannot see, or had too little of. */
+/** Warnings of the load generators that affect the interpretation of the results. */
 function Warnings({ warnings }: { warnings: readonly string[] }) {
   return warnings.map((warning) => (
     <div key={warning} className={classes.concern} role="note">
@@ -92,18 +92,18 @@ function Warnings({ warnings }: { warnings: readonly string[] }) {
   ));
 }
 
-function Going({ run }: { run: Benchmark }) {
+function RunProgress({ run }: { run: Benchmark }) {
   const phase = run.phase === null ? undefined : run.phases[run.phase]?.name;
-  const left = run.time_left === null ? '' : `, about ${duration(run.time_left)} left`;
+  const remaining = run.time_left === null ? '' : `, about ${duration(run.time_left)} remaining`;
   return (
     <div className={classes.progress}>
       <Progress value={run.progress} aria-label="Progress" />
       <span className="num">
-        {phase ?? (run.status === 'queued' ? 'waits for its turn' : 'begins')}
+        {phase ?? (run.status === 'queued' ? 'queued' : 'starting')}
         {run.repetitions > 1 && run.repetition !== null && phase
           ? `, ${run.repetition + 1} of ${run.repetitions}`
           : ''}
-        : {Math.floor(run.progress)} %{left}
+        : {Math.floor(run.progress)} %{remaining}
       </span>
     </div>
   );
@@ -112,17 +112,25 @@ function Going({ run }: { run: Benchmark }) {
 const REPORTS = [
   { format: 'html', label: 'Web page' },
   { format: 'markdown', label: 'Markdown' },
-  { format: 'csv', label: 'CSV of the seconds' },
+  { format: 'csv', label: 'CSV (per second)' },
   { format: 'json', label: 'JSON' },
-  { format: 'memtier', label: "JSON in memtier's layout" },
+  { format: 'memtier', label: 'JSON (memtier_benchmark format)' },
 ] as const;
 
-function Head({ run, open, onDeleted }: { run: Benchmark; open: boolean; onDeleted: () => void }) {
+function RunHeader({
+  run,
+  open,
+  onDeleted,
+}: {
+  run: Benchmark;
+  open: boolean;
+  onDeleted: () => void;
+}) {
   const may = useMay('edit');
   const client = useQueryClient();
-  const [asked, setAsked] = useState<'stop' | 'delete' | null>(null);
-  const close = () => setAsked(null);
-  const again = () => client.invalidateQueries({ queryKey: ['benchmarks'] });
+  const [dialog, setDialog] = useState<'stop' | 'delete' | null>(null);
+  const close = () => setDialog(null);
+  const refresh = () => client.invalidateQueries({ queryKey: ['benchmarks'] });
   return (
     <header className={classes.head}>
       <h1>{run.name}</h1>
@@ -135,7 +143,7 @@ function Head({ run, open, onDeleted }: { run: Benchmark; open: boolean; onDelet
           {run.bdb_name}
         </Link>
         , from {run.load_nodes.map((uid) => `node ${uid}`).join(', ')}
-        {run.tool === MEMTIER && ' by memtier_benchmark'}, ordered by {run.originator}
+        {run.tool === MEMTIER && ' by memtier_benchmark'}, started by {run.originator}
       </span>
       <div className={classes.actions}>
         {!open && (
@@ -156,36 +164,36 @@ function Head({ run, open, onDeleted }: { run: Benchmark; open: boolean; onDelet
           variant="default"
           disabled={!may}
           title={may ? undefined : ROLE_FORBIDS}
-          onClick={() => setAsked(open ? 'stop' : 'delete')}
+          onClick={() => setDialog(open ? 'stop' : 'delete')}
         >
           {open ? 'Stop' : 'Delete'}
         </Button>
       </div>
-      {asked === 'stop' && (
+      {dialog === 'stop' && (
         <Ask
           title={`Stop ${run.name}?`}
-          action="Stop the run"
+          action="Stop run"
           onConfirm={async () => {
             await stopBenchmark(run.uid);
-            await again();
+            await refresh();
           }}
           onClose={close}
         >
-          What it has measured is kept.
+          Results that were measured so far are kept.
         </Ask>
       )}
-      {asked === 'delete' && (
+      {dialog === 'delete' && (
         <Ask
           title={`Delete ${run.name}?`}
-          action="Delete the run"
+          action="Delete run"
           onConfirm={async () => {
             await deleteBenchmark(run.uid);
             onDeleted();
-            await again();
+            await refresh();
           }}
           onClose={close}
         >
-          Everything that it measured is gone then. The database is not touched.
+          All results of this run are deleted. The database does not change.
         </Ask>
       )}
     </header>

@@ -4,33 +4,36 @@ import { EMPTY, faultOf, orderOf, PRESETS } from './draft';
 const READY = { ...EMPTY, name: ' a run ', bdb: 3 };
 
 describe('orderOf', () => {
-  it('writes every key before it measures', () => {
-    const order = orderOf(READY);
-    expect(order).toMatchObject({ name: 'a run', bdb_uid: 3, sla: { average_ms: 1 } });
-    expect(order.phases?.map(({ name }) => name)).toEqual(['populate', 'measure']);
-    expect(order.phases?.[0]?.workload).toMatchObject({ requests: 'allkeys', key_pattern: 'P:P' });
-    expect(order.phases?.[1]?.workload).toMatchObject({ test_time: 60, key_maximum: 100_000 });
-    expect(order.phases?.[1]?.workload).not.toHaveProperty('rate');
+  it('writes all keys before the measured phase', () => {
+    const payload = orderOf(READY);
+    expect(payload).toMatchObject({ name: 'a run', bdb_uid: 3, sla: { average_ms: 1 } });
+    expect(payload.phases?.map(({ name }) => name)).toEqual(['populate', 'measure']);
+    expect(payload.phases?.[0]?.workload).toMatchObject({
+      requests: 'allkeys',
+      key_pattern: 'P:P',
+    });
+    expect(payload.phases?.[1]?.workload).toMatchObject({ test_time: 60, key_maximum: 100_000 });
+    expect(payload.phases?.[1]?.workload).not.toHaveProperty('rate');
   });
 
-  it('leaves out what is not wanted', () => {
-    const order = orderOf({ ...READY, populate: false, averageMs: '', rate: 500 });
-    expect(order).not.toHaveProperty('sla');
-    expect(order.phases).toHaveLength(1);
-    expect(order.phases?.[0]?.workload).toMatchObject({ rate: 500 });
+  it('omits unset limits and phases', () => {
+    const payload = orderOf({ ...READY, populate: false, averageMs: '', rate: 500 });
+    expect(payload).not.toHaveProperty('sla');
+    expect(payload.phases).toHaveLength(1);
+    expect(payload.phases?.[0]?.workload).toMatchObject({ rate: 500 });
   });
 
-  it('passes a pasted line on', () => {
-    const order = orderOf({ ...READY, how: 'line', line: 'memtier_benchmark -t 1' });
-    expect(order).toMatchObject({ command_line: 'memtier_benchmark -t 1' });
-    expect(order).not.toHaveProperty('phases');
+  it('sends a pasted command line', () => {
+    const payload = orderOf({ ...READY, how: 'line', line: 'memtier_benchmark -t 1' });
+    expect(payload).toMatchObject({ command_line: 'memtier_benchmark -t 1' });
+    expect(payload).not.toHaveProperty('phases');
   });
 });
 
 describe('memtier_benchmark', () => {
   const draft = { ...READY, tool: 'memtier_benchmark' as const };
 
-  it('is ordered as the load generator', () => {
+  it('can be selected as load generator', () => {
     expect(faultOf(draft)).toBeUndefined();
     expect(orderOf(draft)).toMatchObject({
       tool: 'memtier_benchmark',
@@ -38,14 +41,14 @@ describe('memtier_benchmark', () => {
     });
   });
 
-  it('has no schedule', () => {
+  it('rejects a request rate', () => {
     expect(faultOf({ ...draft, rate: 500 })).toMatch('schedule');
     expect(faultOf({ ...draft, rate: 500, tool: 'shardboard-load' })).toBeUndefined();
   });
 });
 
 describe('a drill', () => {
-  it('is of a node', () => {
+  it('can target a node', () => {
     const draft = { ...READY, drill: 'reboot' as const, drillNode: 2, drillAt: 30 };
     expect(faultOf(draft)).toBeUndefined();
     expect(orderOf(draft).drill).toEqual({
@@ -57,7 +60,7 @@ describe('a drill', () => {
     expect(orderOf(READY)).not.toHaveProperty('drill');
   });
 
-  it('is of a shard, whose node goes with it', () => {
+  it('can target a shard and includes its node', () => {
     const draft = { ...READY, drill: 'kill_shard' as const, drillNode: 2 };
     expect(faultOf(draft)).toMatch('shard');
     const chosen = { ...draft, drillShard: { uid: 7, node: 3 } };
@@ -70,7 +73,7 @@ describe('a drill', () => {
     });
   });
 
-  it('begins before the measured part ends, and has an end', () => {
+  it('must start before the end of the measured phase and have a valid duration', () => {
     const draft = { ...READY, drill: 'freeze' as const, drillNode: 1 };
     expect(faultOf({ ...draft, drillNode: null })).toMatch('node');
     expect(faultOf({ ...draft, drillAt: 60 })).toMatch('after the end');
@@ -79,7 +82,7 @@ describe('a drill', () => {
 });
 
 describe('faultOf', () => {
-  it('asks for what is missing', () => {
+  it('reports missing values', () => {
     expect(faultOf(EMPTY)).toMatch('database');
     expect(faultOf({ ...READY, name: ' ' })).toMatch('name');
     expect(faultOf({ ...READY, how: 'line' })).toMatch('memtier');
@@ -87,7 +90,7 @@ describe('faultOf', () => {
     expect(faultOf(READY)).toBeUndefined();
   });
 
-  it('finds nothing wrong with any preset', () => {
+  it('accepts all presets', () => {
     for (const { draft } of PRESETS) expect(faultOf({ ...READY, ...draft })).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-/** What the form of a new run holds, its presets, and the order made of it. */
+/** State of the form for a new run, its presets, and the conversion to an API request. */
 import { drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
 import type { Benchmark, BenchmarkOrder, Workload } from '@/api/types';
 
@@ -20,9 +20,9 @@ export interface RunDraft {
   keys: number;
   pattern: string;
   seconds: number;
-  /** Requests per second in all; 0 = as many as possible. */
+  /** Total requests per second; 0 = unlimited. */
   rate: number;
-  /** Write every key once before what is measured. */
+  /** Write all keys once before the measured phase. */
   populate: boolean;
   line: string;
   repetitions: number;
@@ -31,14 +31,14 @@ export interface RunDraft {
   p99Ms: number | '';
   tool: Tool;
   overwrite: boolean;
-  /** Agreed that memtier_benchmark shows the password to others on its node. */
+  /** Consent that memtier_benchmark exposes the password to other users of its node. */
   passwordInArguments: boolean;
-  /** A fault in the measured part; empty = none. */
+  /** Drill during the measured phase; empty = none. */
   drill: PlannedDrill['kind'] | '';
-  /** Uids: of a node, or of a shard where one shard is struck. */
+  /** Target node of the drill. Drills of a shard use `drillShard` instead. */
   drillNode: number | null;
   drillShard: { uid: number; node: number } | null;
-  /** Seconds after the measured part began. */
+  /** Start of the drill, in seconds after the start of the measured phase. */
   drillAt: number;
   drillSeconds: number;
 }
@@ -81,7 +81,7 @@ export interface Preset {
 export const PRESETS: readonly Preset[] = [
   {
     label: 'Load test',
-    what: 'Reads and writes 1:1 as fast as they go, at an average of at most 1 ms.',
+    what: 'Reads and writes (1:1) at the maximum rate, with an SLA of 1 ms average latency.',
     draft: {
       name: 'load test',
       how: 'fields',
@@ -94,7 +94,7 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Steady rate',
-    what: 'A fixed rate for three minutes. Latency counts from the moment a request was due, so that nothing hides behind a stall.',
+    what: 'A fixed rate for three minutes. Latency is measured from the scheduled time of each request, so that it includes stalls.',
     draft: {
       name: 'steady rate',
       how: 'fields',
@@ -108,10 +108,10 @@ export const PRESETS: readonly Preset[] = [
     },
   },
   {
-    label: 'Highest throughput',
-    what: '16 requests under way per connection.',
+    label: 'Maximum throughput',
+    what: '16 outstanding requests per connection.',
     draft: {
-      name: 'highest throughput',
+      name: 'maximum throughput',
       how: 'fields',
       pipeline: 16,
       ratio: '1:1',
@@ -122,7 +122,7 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Flash',
-    what: 'Gaussian keys over data larger than RAM: hot keys stay in memory, cold ones come from flash.',
+    what: 'Gaussian key pattern over data larger than RAM. Hot keys stay in memory, and cold keys are read from flash.',
     draft: {
       name: 'flash',
       how: 'fields',
@@ -136,7 +136,7 @@ export const PRESETS: readonly Preset[] = [
   },
 ];
 
-/** The order; `undefined` fields are left to the console. */
+/** Return the API request. The console uses defaults for omitted fields. */
 export function orderOf(draft: RunDraft): BenchmarkOrder {
   const limits = {
     ...(draft.averageMs !== '' && { average_ms: draft.averageMs }),
@@ -151,7 +151,7 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
     overwrite: draft.overwrite,
     password_in_arguments: draft.passwordInArguments,
     ...(Object.keys(limits).length > 0 && { sla: limits }),
-    ...(draft.drill !== '' && { drill: drillOrderOf(draft, draft.drill) }),
+    ...(draft.drill !== '' && { drill: drillRequestOf(draft, draft.drill) }),
   };
   if (draft.how === 'line') return { ...common, command_line: draft.line } as BenchmarkOrder;
   const keys = { key_minimum: 1, key_maximum: draft.keys, data_size: draft.dataSize };
@@ -182,7 +182,7 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
   } as BenchmarkOrder;
 }
 
-function drillOrderOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
+function drillRequestOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
   const { ofShard, timed } = drillOf(kind);
   const shard = ofShard ? draft.drillShard : null;
   return {
@@ -194,30 +194,30 @@ function drillOrderOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<Plan
   };
 }
 
-function drillFaultOf(draft: RunDraft): string | undefined {
+function drillErrorOf(draft: RunDraft): string | undefined {
   if (draft.drill === '') return undefined;
   const { ofShard, timed } = drillOf(draft.drill);
-  if (ofShard && draft.drillShard === null) return 'Choose the shard of the drill.';
-  if (!ofShard && draft.drillNode === null) return 'Choose the node of the drill.';
+  if (ofShard && draft.drillShard === null) return 'Select the shard of the drill.';
+  if (!ofShard && draft.drillNode === null) return 'Select the node of the drill.';
   if (draft.how === 'fields' && draft.drillAt >= draft.seconds) {
-    return 'The drill begins after the end of the measured part.';
+    return 'The drill starts after the end of the measured phase.';
   }
   if (timed && (draft.drillSeconds < SECONDS_MIN || draft.drillSeconds > SECONDS_MAX)) {
-    return `A drill lasts ${SECONDS_MIN} to ${SECONDS_MAX} seconds.`;
+    return `The drill duration must be ${SECONDS_MIN} to ${SECONDS_MAX} seconds.`;
   }
   return undefined;
 }
 
-/** Why it cannot be ordered yet. */
+/** Return the first validation error of the form; undefined if the run can be started. */
 export function faultOf(draft: RunDraft): string | undefined {
-  if (draft.bdb === null) return 'Choose a database.';
-  if (!draft.name.trim()) return 'Give the run a name.';
-  if (draft.how === 'line' && !draft.line.trim()) return 'Paste a memtier_benchmark command line.';
+  if (draft.bdb === null) return 'Select a database.';
+  if (!draft.name.trim()) return 'Enter a name.';
+  if (draft.how === 'line' && !draft.line.trim()) return 'Enter a memtier_benchmark command line.';
   if (draft.how === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
-    return 'SET:GET is two numbers, for example 1:10.';
+    return 'SET:GET must consist of two numbers, for example 1:10.';
   }
   if (draft.how === 'fields' && draft.tool === MEMTIER && draft.rate > 0) {
-    return 'memtier_benchmark has no schedule: set the rate to 0.';
+    return 'memtier_benchmark does not support a request schedule. Set the rate to 0.';
   }
-  return drillFaultOf(draft);
+  return drillErrorOf(draft);
 }

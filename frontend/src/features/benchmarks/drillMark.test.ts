@@ -11,7 +11,7 @@ const reboot = {
 const kill = { kind: 'kill_shard', node_uid: 1, shard_uid: 7, at_seconds: 5, seconds: 20 } as const;
 
 describe('drillWords', () => {
-  it('tells whom it strikes, when and for how long', () => {
+  it('describes the target, the start and the duration', () => {
     expect(drillWords({ drill: reboot })).toBe('Reboot the node: node 2, at second 60 for 20 s');
     expect(drillWords({ drill: kill })).toBe('Kill one shard: redis:7 on node 1, at second 5');
     expect(drillWords({ drill: null })).toBeUndefined();
@@ -19,7 +19,7 @@ describe('drillWords', () => {
 });
 
 describe('drillMark', () => {
-  it('is a band while it lasts, else a line', () => {
+  it('is a band for drills with a duration, otherwise a line', () => {
     expect(drillMark({ drill: reboot }, 200)).toMatchObject({
       at: 260_000,
       until: 280_000,
@@ -27,7 +27,7 @@ describe('drillMark', () => {
     expect(drillMark({ drill: kill }, 200)).not.toHaveProperty('until');
   });
 
-  it('is not there before that phase, nor without a drill', () => {
+  it('is undefined before the measured phase and without a drill', () => {
     expect(drillMark({ drill: reboot }, undefined)).toBeUndefined();
     expect(drillMark({ drill: null }, 200)).toBeUndefined();
   });

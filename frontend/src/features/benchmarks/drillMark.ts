@@ -1,30 +1,33 @@
-/** The drill of a run: in words, and where it is on the charts. Pure. */
+/** Description of a run's drill, and its mark on the charts. Pure. */
 import { drillOf } from '@/api/drillKinds';
 import type { Benchmark } from '@/api/types';
 import type { ChartMark } from '@/ui/chart/types';
 
-/** As "Reboot the node: node 2, at second 60 for 20 s". */
+/** Return a description such as "Reboot the node: node 2, at second 60 for 20 s". */
 export function drillWords({ drill }: Pick<Benchmark, 'drill'>): string | undefined {
   if (!drill) return undefined;
   const { label, timed, ofShard } = drillOf(drill.kind);
-  const whom = ofShard
+  const target = ofShard
     ? `redis:${drill.shard_uid} on node ${drill.node_uid}`
     : `node ${drill.node_uid}`;
-  return `${label}: ${whom}, at second ${drill.at_seconds}${timed ? ` for ${drill.seconds} s` : ''}`;
+  return `${label}: ${target}, at second ${drill.at_seconds}${timed ? ` for ${drill.seconds} s` : ''}`;
 }
 
-/** From the second at which it was due. `began`: epoch second at which the measured phase did, first repetition. */
+/**
+ * Return the mark at the scheduled time of the drill. `phaseStart`: epoch second at which the first
+ * repetition of the measured phase started.
+ */
 export function drillMark(
   run: Pick<Benchmark, 'drill'>,
-  began: number | undefined,
+  phaseStart: number | undefined,
 ): ChartMark | undefined {
-  const words = drillWords(run);
-  if (!run.drill || words === undefined || began === undefined) return undefined;
-  const at = (began + run.drill.at_seconds) * 1000;
+  const description = drillWords(run);
+  if (!run.drill || description === undefined || phaseStart === undefined) return undefined;
+  const at = (phaseStart + run.drill.at_seconds) * 1000;
   const { timed } = drillOf(run.drill.kind);
   return {
     at,
-    label: `Drill. ${words}`,
+    label: `Drill. ${description}`,
     tone: 'warning',
     ...(timed && { until: at + (run.drill.seconds ?? 0) * 1000 }),
   };

@@ -19,7 +19,7 @@ const LONG = curve('long', [0, 0.1], [50, 0.2], [90, 0.3], [99, 1], [99.9, 4], [
 const SHORT = curve('short', [0, 0.1], [50, 0.4], [90, 0.5], [100, 2]);
 
 describe('the axis', () => {
-  it('gives each nine the same room, and the slowest request the end', () => {
+  it('uses the same distance per nine and places the slowest request at the end', () => {
     const end = endOf([LONG, SHORT]);
     expect(end).toBeCloseTo(3.5);
     const step = placeOf(99, end) - placeOf(90, end);
@@ -36,21 +36,23 @@ describe('labels of the axes', () => {
     [3.5, [50, 90, 99, 99.9, 100]],
     [5.5, [50, 90, 99, 99.9, 99.99, 100]],
     [6.5, [50, 90, 99, 99.9, 99.99, 99.999, 100]],
-  ])('have room to the end at %f', (end, ticks) => expect(ticksOf(end)).toEqual(ticks));
+  ])('do not overlap on an axis that ends at %f', (end, ticks) =>
+    expect(ticksOf(end)).toEqual(ticks),
+  );
 
   it.each([
     [20.8, [0, 6, 12, 18, 24]],
     [0.477, [0, 0.12, 0.24, 0.36, 0.48]],
     [4, [0, 1, 2, 3, 4]],
-  ])('are round up to %f ms', (top, levels) => {
-    const told = levelsOf(top);
-    expect(told).toHaveLength(levels.length);
-    for (const [index, level] of levels.entries()) expect(told[index]).toBeCloseTo(level, 9);
+  ])('are round numbers up to %f ms', (top, levels) => {
+    const actual = levelsOf(top);
+    expect(actual).toHaveLength(levels.length);
+    for (const [index, level] of levels.entries()) expect(actual[index]).toBeCloseTo(level, 9);
   });
 });
 
-describe('what is told', () => {
-  it('is a point that is known, next to the pointer', () => {
+describe('values', () => {
+  it('are taken from the measured point nearest to the pointer', () => {
     const end = endOf([LONG]);
     expect(nearest([LONG], placeOf(99, end) + 0.02, end)).toBe(99);
     expect(nearest([LONG], 1, end)).toBe(100);
@@ -58,7 +60,7 @@ describe('what is told', () => {
     expect(valueAt(SHORT, 99)).toBeUndefined();
   });
 
-  it('has a gap where a run made too few requests', () => {
+  it('are missing if a run made too few requests', () => {
     expect(rowsOf([LONG, SHORT]).find(({ percentile }) => percentile === 99)?.values).toEqual([
       1,
       undefined,
@@ -66,7 +68,7 @@ describe('what is told', () => {
     expect(rowsOf([LONG]).map(({ percentile }) => percentile)).toEqual([0, 50, 90, 99, 99.9, 100]);
   });
 
-  it('is named', () => {
+  it('have percentile names', () => {
     expect([0, 50, 99.9, 99.999, 100].map(percentileWord)).toEqual([
       'Fastest',
       'P50',

@@ -1,4 +1,4 @@
-/** Latency by percentile: where points lie, and which of them are told. Pure. */
+/** Axis positions and table rows of latency percentiles. Pure. */
 import type { Percentile } from '@/api/types';
 import { niceCeiling } from '@/ui/chart/prepare';
 
@@ -7,15 +7,21 @@ export interface Curve {
   points: readonly Percentile[];
 }
 
-/** Percentiles that the table tells, as far as they are known. */
-const TOLD = [0, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999, 100];
+/** Percentiles of the table, if available. */
+const TABLE_PERCENTILES = [0, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999, 100];
 
-/** Decades of 1 / (1 - p): 0 at P0, 1 at P90, 2 at P99. The slowest request has a place of its own, see `endOf`. */
+/**
+ * Return the decades of 1 / (1 - p): 0 at P0, 1 at P90, 2 at P99. `endOf` defines the position of
+ * the slowest request.
+ */
 export function decadesOf(percentile: number): number {
   return -Math.log10(1 - percentile / 100);
 }
 
-/** Where the axis ends: half a decade after the last percentile below 100, where the slowest request is drawn. */
+/**
+ * Return the end of the axis: half a decade after the last percentile below 100. The slowest
+ * request is drawn there.
+ */
 export function endOf(curves: readonly Curve[]): number {
   const last = curves.flatMap(({ points }) =>
     points.filter(({ percentile }) => percentile < 100).map(({ percentile }) => percentile),
@@ -23,42 +29,49 @@ export function endOf(curves: readonly Curve[]): number {
   return decadesOf(Math.max(0, ...last)) + 0.5;
 }
 
-/** The place of a percentile on an axis that ends at `end`, 0 to 1. */
+/** Return the position of a percentile on an axis that ends at `end`: 0 to 1. */
 export function placeOf(percentile: number, end: number): number {
   return percentile >= 100 ? 1 : decadesOf(percentile) / end;
 }
 
-/** Shares of the axis: what a label needs from the next one, and from that of the slowest request, which ends at the edge. */
-const LABEL = 0.1;
-const BEFORE_SLOWEST = 0.14;
+/**
+ * Minimum distance between labels, and before the label of the slowest request, which is aligned to
+ * the edge. Shares of the axis.
+ */
+const LABEL_DISTANCE = 0.1;
+const DISTANCE_BEFORE_SLOWEST = 0.14;
 
-/** Percentiles that are labelled: 0, 50, 90, 99, 99.9, … and the slowest, as far as labels have room. */
+/** Return the labeled percentiles: 0, 50, 90, 99, 99.9, … and the slowest request, as far as labels fit. */
 export function ticksOf(end: number): number[] {
-  const ticks = placeOf(50, end) < LABEL ? [50] : [0, 50];
-  for (let nines = 1; nines <= end * (1 - BEFORE_SLOWEST); nines += Math.ceil(LABEL * end)) {
+  const ticks = placeOf(50, end) < LABEL_DISTANCE ? [50] : [0, 50];
+  for (
+    let nines = 1;
+    nines <= end * (1 - DISTANCE_BEFORE_SLOWEST);
+    nines += Math.ceil(LABEL_DISTANCE * end)
+  ) {
     ticks.push(asPercent(nines));
   }
   return [...ticks, 100];
 }
 
-/** Levels of latency that are labelled, from 0: about four round steps, the last one not below `top`. */
+/** Return the labeled latencies from 0: about four round steps, the last one not below `top`. */
 export function levelsOf(top: number): number[] {
   const step = niceCeiling(top / 4, false);
   return Array.from({ length: Math.ceil(top / step) + 1 }, (_, line) => line * step);
 }
 
-/** Nines as a percentage, without the noise of binary fractions. */
+/** Convert a number of nines to a percentage, rounded to avoid binary fractions. */
 function asPercent(nines: number): number {
   return Number((100 * (1 - 10 ** -nines)).toFixed(Math.max(0, nines - 2)));
 }
 
-/** Every percentile of any curve, rising. */
+/** Return the percentiles of all curves in ascending order. */
 export function percentilesOf(curves: readonly Curve[]): number[] {
   const all = new Set(curves.flatMap(({ points }) => points.map(({ percentile }) => percentile)));
   return [...all].sort((a, b) => a - b);
 }
 
-/** The known percentile next to a place of the axis. */
+/** Return the measured percentile that is nearest to a position on the axis. */
 export function nearest(curves: readonly Curve[], place: number, end: number): number | undefined {
   let best: number | undefined;
   for (const percentile of percentilesOf(curves)) {
@@ -70,7 +83,7 @@ export function nearest(curves: readonly Curve[], place: number, end: number): n
   return best;
 }
 
-/** What a curve says of exactly this percentile; undefined where too few requests were measured. */
+/** Return the latency at exactly this percentile; undefined if too few requests were measured. */
 export function valueAt(curve: Curve, percentile: number): number | undefined {
   return curve.points.find((point) => point.percentile === percentile)?.ms;
 }
@@ -81,7 +94,7 @@ export interface Row {
 }
 
 export function rowsOf(curves: readonly Curve[]): Row[] {
-  return TOLD.map((percentile) => ({
+  return TABLE_PERCENTILES.map((percentile) => ({
     percentile,
     values: curves.map((curve) => valueAt(curve, percentile)),
   })).filter(({ values }) => values.some((value) => value !== undefined));
@@ -90,7 +103,7 @@ export function rowsOf(curves: readonly Curve[]): Row[] {
 export function percentileWord(percentile: number): string {
   if (percentile >= 100) return 'Slowest';
   if (percentile <= 0) return 'Fastest';
-  // Two digits after the nines tell any two points apart.
+  // Two digits after the nines distinguish any two points.
   const digits = Math.max(0, Math.ceil(decadesOf(percentile)) - 1) + 1;
   return `P${Number(percentile.toFixed(digits))}`;
 }

@@ -1,22 +1,25 @@
-/** Columns of a run's heat map, from the histograms of its seconds. Pure. */
+/** Columns of a run's heat map, computed from its histograms per second. Pure. */
 import { rowOf } from '@/ui/chart/heat/grid';
 import type { HeatColumn } from '@/ui/chart/heat/types';
 
-/** The generator's buckets are at most 6 % wide, these rows 12 %. */
+/** Rows per power of ten. Rows are 12 % wide, buckets of the load generator at most 6 %. */
 export const PER_DECADE = 20;
 
-/** One second: requests by the most microseconds that they took. */
+/**
+ * Return the column of one second. `histogram` maps the upper bound of a bucket in microseconds to
+ * the number of requests.
+ */
 export function secondOf(histogram: Readonly<Record<string, number>>): HeatColumn {
   const rows = new Map<number, number>();
   for (const [micros, count] of Object.entries(histogram)) {
-    // Nothing is below a microsecond.
+    // The scale starts at one microsecond.
     const row = rowOf(Math.max(1, Number(micros)), PER_DECADE);
     rows.set(row, (rows.get(row) ?? 0) + count);
   }
   return columnOf(1, rows);
 }
 
-/** Several seconds as one column; undefined when none of them is known. */
+/** Merge several seconds into one column; undefined without data. */
 export function together(seconds: readonly HeatColumn[]): HeatColumn | undefined {
   if (seconds.length <= 1) return seconds[0];
   const rows = new Map<number, number>();

@@ -15,7 +15,7 @@ const part = (first: number, ops: (number | null)[], p99: (number | null)[]): Be
 });
 
 describe('RunSeries', () => {
-  it('puts seconds where they began, and leaves gaps', () => {
+  it('places seconds at their start and leaves gaps', () => {
     const series = new RunSeries();
     series.add([part(0, [10, null, 30], [1, null, 3])]);
     const { from, step, rows } = series.source(['ops']).read(999, 1_004);
@@ -24,21 +24,21 @@ describe('RunSeries', () => {
     expect(series.span()).toEqual({ from: 1_000, to: 1_003 });
   });
 
-  it('replaces a second that is told again, and tells who draws', () => {
+  it('replaces a second that is reported again and notifies subscribers', () => {
     const series = new RunSeries();
-    const told = vi.fn();
+    const listener = vi.fn();
     const source = series.source(['ops']);
-    const stop = source.subscribe(told);
+    const stop = source.subscribe(listener);
     series.add([part(0, [10, 5], [1, 1])]);
     series.add([part(1, [20], [1])]);
     expect([...(source.read(1_000, 1_002).rows[0] ?? [])]).toEqual([10, 20]);
-    expect(told).toHaveBeenCalledTimes(2);
+    expect(listener).toHaveBeenCalledTimes(2);
     stop();
     series.add([part(2, [20], [1])]);
-    expect(told).toHaveBeenCalledTimes(2);
+    expect(listener).toHaveBeenCalledTimes(2);
   });
 
-  it('averages rates and keeps the worst percentile where seconds share a point', () => {
+  it('averages rates and keeps the worst percentile if a point covers several seconds', () => {
     const series = new RunSeries();
     series.add([part(0, [10, 20], [1, 9])]);
     const { step, rows } = series.source(['ops', 'p99_ms']).read(1_000, 3_000);
@@ -46,11 +46,11 @@ describe('RunSeries', () => {
     expect(rows.map((row) => row[0])).toEqual([15, 9]);
   });
 
-  it('knows nothing at first', () => {
+  it('has no span without data', () => {
     expect(new RunSeries().span()).toBeUndefined();
   });
 
-  it('draws histograms of seconds as a heat map, and says so while there are none', () => {
+  it('converts histograms to a heat map and returns the reason while there are none', () => {
     const series = new RunSeries();
     const heat = series.heatSource('Nothing yet.', () => 'GET');
     expect(heat.reason()).toBe('Nothing yet.');
@@ -69,7 +69,7 @@ describe('RunSeries', () => {
     ]);
   });
 
-  it('puts seconds of a long run together', () => {
+  it('merges seconds of a long run', () => {
     const series = new RunSeries();
     const hour = 3_600;
     series.add([
@@ -84,7 +84,7 @@ describe('RunSeries', () => {
     expect(columns[1]).toEqual({ seconds: 13, row: 40, counts: [26] });
   });
 
-  it('tells errors apart by type, once there are any', () => {
+  it('separates errors by type', () => {
     const series = new RunSeries();
     series.add([{ ...part(0, [1, 1], [1, 1]), errors: { CLUSTERDOWN: [0, 5], timeout: [0, 0] } }]);
     expect(series.errorKinds()).toEqual(['CLUSTERDOWN']);

@@ -1,4 +1,4 @@
-/** The seconds of a run as charts read them; grows while the run goes on. */
+/** Data per second of a run as a source for charts. It grows while the run is in progress. */
 import type { BenchmarkPart } from '@/api/types';
 import type { Heat, HeatColumn, HeatSource } from '@/ui/chart/heat/types';
 import type { ChartSource, Columns } from '@/ui/chart/types';
@@ -6,18 +6,18 @@ import { PER_DECADE, secondOf, together } from './runHeat';
 
 type Row = Readonly<Record<string, number | null>>;
 
-/** What a chart can show without more points than pixels. */
-const MOST_POINTS = 1_000;
-const MOST_COLUMNS = 300;
+/** Maximum points of a line chart and columns of a heat map: no more than pixels. */
+const MAX_POINTS = 1_000;
+const MAX_COLUMNS = 300;
 
-/** Of percentiles and the slowest reply the worst second counts, of everything else the average. */
-const WORST = new Set(['p50_ms', 'p99_ms', 'p999_ms', 'max_ms']);
+/** Metrics combined by their worst second. All others are averaged. */
+const COMBINED_BY_MAX = new Set(['p50_ms', 'p99_ms', 'p999_ms', 'max_ms']);
 
-/** The metric of one type of errors. */
+/** Return the metric name of an error type. */
 export const errorsOf = (kind: string) => `errors.${kind}`;
 
 export class RunSeries {
-  /** By epoch second at which the second began. */
+  /** Rows by the epoch second at which they start. */
   private readonly rows = new Map<number, Row>();
   private readonly heat = new Map<number, HeatColumn>();
   private readonly listeners = new Set<() => void>();
@@ -48,17 +48,20 @@ export class RunSeries {
     if (parts.length) for (const listener of this.listeners) listener();
   }
 
-  /** Epoch seconds of what is known; undefined while nothing is. */
+  /** Return the range of the data in epoch seconds; undefined without data. */
   span(): { from: number; to: number } | undefined {
     return this.rows.size ? { from: this.first, to: this.last + 1 } : undefined;
   }
 
-  /** Epoch second at which a repetition of a phase began; undefined while it has not told of a second. */
+  /**
+   * Return the epoch second at which a repetition of a phase started; undefined until its first
+   * data arrives.
+   */
   beganAt(phase: number, repetition: number): number | undefined {
     return this.began.get(`${phase}.${repetition}`);
   }
 
-  /** Errors that occurred so far, by their types. */
+  /** Return the types of errors that have occurred. */
   errorKinds(): string[] {
     return [...this.kinds].sort();
   }
@@ -86,47 +89,50 @@ export class RunSeries {
   }
 
   private readHeat(from: number, to: number): Heat {
-    // Charts draw the second at their right edge, too.
-    const grid = gridOf(from, to + 1, MOST_COLUMNS);
+    // Charts also draw the second at their right edge.
+    const grid = gridOf(from, to + 1, MAX_COLUMNS);
     const columns = Array.from({ length: grid.length }, (_, index) => {
-      const begin = grid.from + index * grid.step;
-      const seconds = Array.from({ length: grid.step }, (_, place) => this.heat.get(begin + place));
+      const start = grid.from + index * grid.step;
+      const seconds = Array.from({ length: grid.step }, (_, place) => this.heat.get(start + place));
       return together(seconds.filter((each) => each !== undefined));
     });
     return { from: grid.from, step: grid.step, perDecade: PER_DECADE, columns };
   }
 
   private read(metrics: readonly string[], from: number, to: number): Columns {
-    const { from: begin, step, length } = gridOf(from, to, MOST_POINTS);
+    const { from: start, step, length } = gridOf(from, to, MAX_POINTS);
     const rows = metrics.map((metric) => {
       const values = new Float64Array(length);
       for (let index = 0; index < length; index += 1) {
-        values[index] = this.value(metric, begin + index * step, step);
+        values[index] = this.value(metric, start + index * step, step);
       }
       return values;
     });
-    return { from: begin, step, rows };
+    return { from: start, step, rows };
   }
 
   private value(metric: string, from: number, step: number): number {
     let sum = 0;
-    let most = Number.NEGATIVE_INFINITY;
+    let highest = Number.NEGATIVE_INFINITY;
     let count = 0;
     for (let second = from; second < from + step; second += 1) {
       const value = this.rows.get(second)?.[metric];
       if (value === null || value === undefined) continue;
       sum += value;
-      most = Math.max(most, value);
+      highest = Math.max(highest, value);
       count += 1;
     }
     if (!count) return Number.NaN;
-    return WORST.has(metric) ? most : sum / count;
+    return COMBINED_BY_MAX.has(metric) ? highest : sum / count;
   }
 }
 
-/** Steps of whole seconds that cover [from, to), at the same places wherever it begins. */
-function gridOf(from: number, to: number, most: number) {
-  const step = Math.max(1, Math.ceil((to - from) / most));
-  const begin = Math.floor(from / step) * step;
-  return { from: begin, step, length: Math.max(0, Math.ceil((to - begin) / step)) };
+/**
+ * Return a grid of whole-second steps that covers [from, to). Multiples of the step keep it stable
+ * when the window moves.
+ */
+function gridOf(from: number, to: number, maxSteps: number) {
+  const step = Math.max(1, Math.ceil((to - from) / maxSteps));
+  const start = Math.floor(from / step) * step;
+  return { from: start, step, length: Math.max(0, Math.ceil((to - start) / step)) };
 }

@@ -1,27 +1,30 @@
-/** Fetches the seconds of a run: all that is there at first, then once a second what is new. */
+/** Fetch the data of a run: all existing data first, then new data once per second. */
 import { useEffect, useState } from 'react';
 import { fetchParts } from '@/api/benchmarks';
 import type { BenchmarkPart } from '@/api/types';
 import { RunSeries } from './runSeries';
 
-const EVERY_MS = 1_000;
-/** Seconds that are asked for again: load nodes tell of the same second at different times. */
-const AGAIN = 3;
+const POLL_INTERVAL_MS = 1_000;
+/** Seconds that are fetched again, because load nodes report the same second at different times. */
+const REFETCHED_SECONDS = 3;
 
 export function useRunSeries(uid: number, open: boolean): RunSeries {
   const [series] = useState(() => new RunSeries());
-  // Whoever reads the span is drawn anew when it grows.
+  // Rerender components that read the span when it grows.
   const [, setArrivals] = useState(0);
   useEffect(() => {
-    const left = new AbortController();
-    const { signal } = left;
+    const unmounted = new AbortController();
+    const { signal } = unmounted;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let newest: BenchmarkPart | undefined;
-    const look = async () => {
+    const poll = async () => {
       try {
-        // What follows the newest part is found by asking for everything, once it has stopped to grow.
-        const place = newest && { ...newest, since: Math.max(0, lastOf(newest) - AGAIN) };
-        const parts = await fetchParts(uid, place, signal);
+        // Once the newest part has stopped growing, fetch all data to find the following part.
+        const position = newest && {
+          ...newest,
+          since: Math.max(0, lastOf(newest) - REFETCHED_SECONDS),
+        };
+        const parts = await fetchParts(uid, position, signal);
         if (signal.aborted) return;
         const before = newest && lastOf(newest);
         series.add(parts);
@@ -29,13 +32,13 @@ export function useRunSeries(uid: number, open: boolean): RunSeries {
         if (newest && before === lastOf(newest)) newest = undefined;
         if (parts.length) setArrivals((count) => count + 1);
       } catch {
-        newest = undefined; // the page tells that the console is away; this goes on when it is back
+        newest = undefined; // the layout reports that the console is unavailable; polling continues
       }
-      if (!signal.aborted && open) timer = setTimeout(look, EVERY_MS);
+      if (!signal.aborted && open) timer = setTimeout(poll, POLL_INTERVAL_MS);
     };
-    void look();
+    void poll();
     return () => {
-      left.abort();
+      unmounted.abort();
       clearTimeout(timer);
     };
   }, [uid, open, series]);

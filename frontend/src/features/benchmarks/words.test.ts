@@ -5,13 +5,13 @@ import { figureValue, figureWord, workloadWords } from './words';
 const plain = (words: string) => words.replaceAll('\u00a0', ' ');
 
 describe('workloadWords', () => {
-  it('tells the defaults of memtier', () => {
+  it('describes the defaults of memtier', () => {
     expect(plain(workloadWords({} as Workload))).toBe(
-      '200 connections (4 threads), one request each at a time, SET:GET 1:10, 32 B values, random keys, 10 k requests per connection',
+      '200 connections (4 threads), one outstanding request each, SET:GET 1:10, 32 B values, random keys, 10 k requests per connection',
     );
   });
 
-  it('tells time, pipeline, rate and two patterns', () => {
+  it('describes duration, pipeline, rate and two key patterns', () => {
     const words = plain(
       workloadWords({
         threads: 1,
@@ -22,9 +22,9 @@ describe('workloadWords', () => {
         rate: 1000,
       } as Workload),
     );
-    expect(words).toContain('8 requests each under way');
-    expect(words).toContain('keys in turn, shared out for SET, gaussian keys for GET');
-    expect(words).toContain('held at 1 k ops/s');
+    expect(words).toContain('8 outstanding requests each');
+    expect(words).toContain('partitioned sequential keys for SET, Gaussian keys for GET');
+    expect(words).toContain('at a rate of 1 k ops/s');
   });
 });
 

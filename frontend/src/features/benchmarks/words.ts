@@ -1,4 +1,4 @@
-/** What a run is to a reader. */
+/** Texts and status tones of runs. */
 import type { Benchmark, BenchmarkResult, Workload } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { duration } from '@/lib/time';
@@ -11,7 +11,10 @@ export function toneOf(run: Pick<Benchmark, 'status' | 'summary'>): Tone {
   return run.summary?.verdict.kept === false ? 'attention' : 'ok';
 }
 
-/** Of the measured phase: the last one; of several repetitions the last that was measured. */
+/**
+ * Return the result of the measured phase, which is the last phase; of several repetitions, the
+ * last one with results.
+ */
 export function measured(run: Pick<Benchmark, 'summary' | 'phases'>): BenchmarkResult | undefined {
   const last = run.phases.length - 1;
   return run.summary?.results.filter(({ phase, ops }) => phase === last && ops > 0).at(-1);
@@ -21,49 +24,49 @@ export function sla(run: Pick<Benchmark, 'sla' | 'summary'>): { tone: Tone; word
   if (!run.sla) return null;
   const kept = run.summary?.verdict.kept;
   if (kept === undefined || kept === null) return { tone: 'unknown', word: 'Not measured' };
-  return kept ? { tone: 'ok', word: 'Kept' } : { tone: 'broken', word: 'Missed' };
+  return kept ? { tone: 'ok', word: 'Met' } : { tone: 'broken', word: 'Missed' };
 }
 
-/** What the load generators warned of, each once. */
+/** Return the warnings of all load generators without duplicates. */
 export function warningsOf(run: Pick<Benchmark, 'loads'>): string[] {
   return [...new Set(run.loads.flatMap(({ warnings }) => warnings))];
 }
 
 const PATTERNS: Record<string, string> = {
   R: 'random keys',
-  S: 'keys in turn',
-  P: 'keys in turn, shared out',
-  G: 'gaussian keys',
-  Z: 'zipf keys',
+  S: 'sequential keys',
+  P: 'partitioned sequential keys',
+  G: 'Gaussian keys',
+  Z: 'Zipf keys',
 };
 
-/** A workload in a sentence; what is left out is as memtier has it. */
+/** Describe a workload. Omitted fields have the defaults of memtier_benchmark. */
 export function workloadWords(workload: Workload): string {
-  const given = (name: string, otherwise: unknown) =>
-    (workload as Record<string, unknown>)[name] ?? otherwise;
-  const threads = Number(given('threads', 4));
-  const clients = Number(given('clients', 50));
-  const pipeline = Number(given('pipeline', 1));
-  const [sets, gets] = String(given('key_pattern', 'R:R')).split(':');
+  const setting = (name: string, fallback: unknown) =>
+    (workload as Record<string, unknown>)[name] ?? fallback;
+  const threads = Number(setting('threads', 4));
+  const clients = Number(setting('clients', 50));
+  const pipeline = Number(setting('pipeline', 1));
+  const [sets, gets] = String(setting('key_pattern', 'R:R')).split(':');
   const keys =
     gets === sets || !gets
       ? PATTERNS[sets ?? 'R']
       : `${PATTERNS[sets ?? 'R']} for SET, ${PATTERNS[gets]} for GET`;
-  const long = given('test_time', null);
+  const testTime = setting('test_time', null);
   const parts = [
     `${plural(threads * clients, 'connection')} (${plural(threads, 'thread')})`,
-    pipeline > 1 ? `${pipeline} requests each under way` : 'one request each at a time',
-    `SET:GET ${given('ratio', '1:10')}`,
-    `${format('bytes', Number(given('data_size', 32)))} values`,
+    pipeline > 1 ? `${pipeline} outstanding requests each` : 'one outstanding request each',
+    `SET:GET ${setting('ratio', '1:10')}`,
+    `${format('bytes', Number(setting('data_size', 32)))} values`,
     keys ?? '',
-    long
-      ? `for ${duration(Number(long))}`
-      : given('requests', null) === 'allkeys'
-        ? 'once through all keys'
-        : `${format('count', Number(given('requests', 10_000)))} requests per connection`,
+    testTime
+      ? `for ${duration(Number(testTime))}`
+      : setting('requests', null) === 'allkeys'
+        ? 'each key once'
+        : `${format('count', Number(setting('requests', 10_000)))} requests per connection`,
   ];
-  const rate = given('rate', null);
-  if (rate) parts.push(`held at ${format('ops', Number(rate))}`);
+  const rate = setting('rate', null);
+  if (rate) parts.push(`at a rate of ${format('ops', Number(rate))}`);
   return parts.filter(Boolean).join(', ');
 }
 
@@ -81,7 +84,7 @@ export const FIGURES: readonly {
   { name: 'max_ms', label: 'Slowest', unit: 'ms' },
 ];
 
-/** Of limits and compared figures. */
+/** Return the label of a limit or compared value. */
 export function figureWord(name: string): string {
   const known = FIGURES.find((figure) => figure.name === name || `min_${figure.name}` === name);
   if (known) return known.label;
