@@ -13,7 +13,7 @@ export class DrillDialog {
 
   /** Chooses, confirms by typing, and orders. */
   async order(label: string, settings: { shard?: string; seconds?: number } = {}): Promise<void> {
-    await this.dialog.getByLabel('What to rehearse').selectOption({ label });
+    await this.dialog.getByLabel('Drill type').selectOption({ label });
     if (settings.shard) await this.dialog.getByLabel('Shard').selectOption(settings.shard);
     if (settings.seconds)
       await this.dialog.getByLabel('Duration (seconds)').fill(String(settings.seconds));

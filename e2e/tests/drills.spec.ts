@@ -94,7 +94,7 @@ test('a node is rebooted: its incident is told from down to in sync', { tag: '@s
   await expect(page.getByRole('region', { name: 'Outage' })).toContainText('Drill ordered by');
 
   const tour = page.getByRole('region', { name: 'Guided tour' });
-  await expect(tour.getByRole('link', { name: 'Open the report' })).toBeVisible(WELL);
+  await expect(tour.getByRole('link', { name: 'Open report' })).toBeVisible(WELL);
   await expect(tour.getByRole('listitem')).toHaveCount(5);
   for (const step of await tour.getByRole('listitem').all())
     await expect(step).toHaveAttribute('data-state', 'done');

@@ -1,4 +1,7 @@
-/** Orders a drill: what, for how long, what will happen, and the name of the node typed as a confirmation. */
+/**
+ * Dialog that starts a drill: type, duration and effects. Users confirm it by typing the name of
+ * the node.
+ */
 import { NativeSelect, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,28 +18,28 @@ import { TypedWords } from '@/ui/ConfirmByTyping';
 interface Props {
   node: number;
   onClose: () => void;
-  /** With the moment before it was ordered, epoch milliseconds by the console's clock. */
-  onStarted: (ordered: number) => void;
+  /** Called with the time just before the request, in epoch milliseconds of the console's clock. */
+  onStarted: (requestedAt: number) => void;
 }
 
 const DEFAULT_SECONDS = 20;
-/** How long one is told of a drill that is over at once. */
+/** Seconds for which the UI shows a drill without a duration. */
 const UNTIMED_SECONDS = 5;
 
-/** "Shards there: demo (2 primaries, 2 replicas), cache (1 replica)." */
-function concerned(shards: readonly Shard[], name: (uid: number) => string): string {
-  if (!shards.length) return 'The node has no shards: no database notices it.';
+/** Return a text such as "Shards on the node: demo (2 primaries, 2 replicas), cache (1 replica)." */
+function affectedShards(shards: readonly Shard[], name: (uid: number) => string): string {
+  if (!shards.length) return 'The node has no shards, so no database is affected.';
   const parts = [...new Set(shards.map(({ bdb_uid }) => bdb_uid))].map((bdb) => {
-    const own = shards.filter(({ bdb_uid }) => bdb_uid === bdb);
-    const primaries = own.filter(isPrimary).length;
-    const replicas = own.length - primaries;
+    const bdbShards = shards.filter(({ bdb_uid }) => bdb_uid === bdb);
+    const primaries = bdbShards.filter(isPrimary).length;
+    const replicas = bdbShards.length - primaries;
     const counts = [
       ...(primaries ? [plural(primaries, 'primary', 'primaries')] : []),
       ...(replicas ? [plural(replicas, 'replica')] : []),
     ];
     return `${name(bdb)} (${counts.join(', ')})`;
   });
-  return `Shards there: ${parts.join(', ')}.`;
+  return `Shards on the node: ${parts.join(', ')}.`;
 }
 
 export function DrillDialog({ node, onClose, onStarted }: Props) {
@@ -47,21 +50,21 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const [typed, setTyped] = useState('');
   const drill = drillOf(kind);
   const shard = chosen ?? shards[0]?.uid ?? '';
-  const lasts = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
+  const duration = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
   const words = `node ${node}`;
   const bdbs = useQuery(bdbsQuery).data;
   const name = (uid: number) => bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const valid =
     typed === words &&
     (!drill.ofShard || shard !== '') &&
-    lasts >= SECONDS_MIN &&
-    lasts <= SECONDS_MAX;
+    duration >= SECONDS_MIN &&
+    duration <= SECONDS_MAX;
 
   const start = async () => {
-    const ordered = correctedNow();
+    const requestedAt = correctedNow();
     const target = drill.ofShard ? { shard_uid: shard } : {};
-    await startDrill(node, { kind, seconds: lasts, confirm: typed, ...target });
-    onStarted(ordered);
+    await startDrill(node, { kind, seconds: duration, confirm: typed, ...target });
+    onStarted(requestedAt);
   };
 
   return (
@@ -74,7 +77,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
       onClose={onClose}
     >
       <NativeSelect
-        label="What to rehearse"
+        label="Drill type"
         value={kind}
         onChange={(event) => setKind(event.currentTarget.value as DrillKind)}
         data={DRILLS.map(({ kind: value, label }) => ({ value, label }))}
@@ -99,8 +102,8 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
           onChange={setSeconds}
         />
       )}
-      <span>{drill.what(node, lasts || 0, shard)}</span>
-      {!drill.ofShard && <span>{concerned(shards, name)}</span>}
+      <span>{drill.what(node, duration || 0, shard)}</span>
+      {!drill.ofShard && <span>{affectedShards(shards, name)}</span>}
       <TypedWords words={words} typed={typed} onType={setTyped} />
     </Ask>
   );

@@ -17,11 +17,11 @@ const drill = (part: Partial<Action>) =>
     name: 'SMDrill',
     creation_time: T0 / 1000 + 1,
     status: 'failed',
-    additional_info: { object_type: 'node', object_uid: 2, error: 'The agent did not answer.' },
+    additional_info: { object_type: 'node', object_uid: 2, error: 'The agent did not respond.' },
     ...part,
   }) as Action;
 
-function show(actions: Action[]) {
+function renderTour(actions: Action[]) {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(actionsQuery.queryKey, actions);
   client.setQueryData(incidentsQuery.queryKey, []);
@@ -39,17 +39,17 @@ function show(actions: Action[]) {
 describe('the guided tour', () => {
   afterEach(() => act(endTour));
 
-  it('says that its drill was not carried out, and why', () => {
-    show([drill({})]);
-    const said = screen.getByRole('alert').textContent;
-    expect(said).toContain('The drill was not carried out: The agent did not answer.');
+  it('shows that the drill failed and the reason', () => {
+    renderTour([drill({})]);
+    const message = screen.getByRole('alert').textContent;
+    expect(message).toContain('The drill failed: The agent did not respond.');
   });
 
   it.each([
-    ['runs', drill({ status: 'running' })],
-    ['was another one', drill({ creation_time: T0 / 1000 - 60 })],
+    ['is running', drill({ status: 'running' })],
+    ['has not started yet', drill({ creation_time: T0 / 1000 - 60 })],
   ])('waits while its drill %s', (_, action) => {
-    show([action]);
+    renderTour([action]);
     expect(screen.queryByRole('alert')).toBeNull();
     expect(screen.getByText('The node goes down')).toBeTruthy();
   });

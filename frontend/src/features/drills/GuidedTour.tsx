@@ -1,4 +1,4 @@
-/** On the demo: the shortest way to see what happens when a node goes down, each step explained as it happens. */
+/** Guided tour of the demo: reboots a node and explains each step of the failover as it happens. */
 import { Button } from '@mantine/core';
 import { IconCircle, IconCircleCheck, IconFlask, IconLoader } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -20,26 +20,26 @@ import { beginTour, endTour, useTour } from './useTour';
 const NODE = 2;
 const DATABASE = 'demo';
 
-/** The offer, and the tour itself once it is taken. */
+/** Offer of the tour, or the tour itself while it is running. */
 export function GuidedTour({ onStarted }: { onStarted: () => void }) {
   const since = useTour();
   const offered = useTourOffered();
   if (since !== null) return <Tour since={since} />;
   if (!offered) return null;
-  const begin = (ordered: number) => {
-    beginTour(ordered);
+  const start = (requestedAt: number) => {
+    beginTour(requestedAt);
     onStarted();
   };
-  return <Offer onStarted={begin} />;
+  return <TourOffer onStarted={start} />;
 }
 
-/** Only while it goes on. */
+/** The tour, only while it is running. */
 export function RunningTour() {
   const since = useTour();
   return since === null ? null : <Tour since={since} />;
 }
 
-function Offer({ onStarted }: { onStarted: (ordered: number) => void }) {
+function TourOffer({ onStarted }: { onStarted: (requestedAt: number) => void }) {
   const [open, setOpen] = useState(false);
   const shards = useNodeShards(NODE).data;
   const isIdle = shards !== undefined && !shards.some(isPrimary);
@@ -49,40 +49,43 @@ function Offer({ onStarted }: { onStarted: (ordered: number) => void }) {
       <div>
         <h2>Guided tour: reboot node {NODE}</h2>
         <p>
-          Watch replicas take over and the node come back while the traffic goes on. Nothing outside
-          this demo is touched.
+          Watch how replicas are promoted and how the node recovers while clients continue to send
+          requests. The tour affects only this demo.
         </p>
         {isIdle && <Rebalance />}
       </div>
       <Button variant="default" onClick={() => setOpen(true)}>
-        Begin…
+        Start tour…
       </Button>
       {open && <DrillDialog node={NODE} onClose={() => setOpen(false)} onStarted={onStarted} />}
     </section>
   );
 }
 
-/** Without primaries there is nothing that could fail over. */
+/**
+ * Button that moves primaries to the node. Without primaries on the node, the tour would show no
+ * failover.
+ */
 function Rebalance() {
   const bdb = useQuery(bdbsQuery).data?.find(({ name }) => name === DATABASE);
-  const [said, setSaid] = useState<string>();
+  const [message, setMessage] = useState<string>();
   if (!bdb) return null;
-  const order = async () => {
-    setSaid('Ordered…');
+  const submit = async () => {
+    setMessage('Requesting…');
     try {
       const { description } = await rebalance(bdb.uid, true);
-      setSaid(description);
+      setMessage(description);
     } catch (error) {
-      setSaid(messageOf(error));
+      setMessage(messageOf(error));
     }
   };
   return (
     <p className={classes.first}>
-      Node {NODE} has no primaries now, so nothing would fail over. Rebalance {DATABASE} first.{' '}
-      <Button size="compact-xs" variant="default" onClick={order}>
+      Node {NODE} has no primaries, so no shard would fail over. Rebalance {DATABASE} first.{' '}
+      <Button size="compact-xs" variant="default" onClick={submit}>
         Rebalance
       </Button>{' '}
-      <span role="status">{said}</span>
+      <span role="status">{message}</span>
     </p>
   );
 }
@@ -91,9 +94,9 @@ function Tour({ since }: { since: number }) {
   const incident = incidentSince(useIncidents() ?? [], NODE, since);
   const isOver = incident?.state === 'over';
   const drill = useDrillSince(NODE, since);
-  // Then nothing goes down, and the first step would be waited for in vain.
+  // The node does not go down after a failed drill, so the first step would never complete.
   const failed = !incident && (drill?.status === 'failed' || drill?.status === 'cancelled');
-  const why = drill?.additional_info?.error?.replace(/[^.!?]$/, '$&.');
+  const reason = drill?.additional_info?.error?.replace(/[^.!?]$/, '$&.');
   const steps = stepsOf(NODE, incident);
   const now = steps.findIndex(({ outcome }) => outcome === undefined);
   return (
@@ -103,7 +106,7 @@ function Tour({ since }: { since: number }) {
         <h2>Guided tour: reboot node {NODE}</h2>
         {incident && (
           <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
-            {isOver ? 'Open the report' : 'Look at the incident'}
+            {isOver ? 'Open report' : 'Open incident'}
           </Link>
         )}
         <Button variant="default" size="compact-sm" onClick={endTour}>
@@ -114,8 +117,8 @@ function Tour({ since }: { since: number }) {
         <p role="alert" className={classes.failed}>
           <StatusIcon tone="broken" />
           <span>
-            The drill was {drill.status === 'failed' ? 'not carried out' : 'cancelled'}
-            {why ? `: ${why}` : '.'} End the tour and begin again.
+            The drill {drill.status === 'failed' ? 'failed' : 'was cancelled'}
+            {reason ? `: ${reason}` : '.'} End the tour and start again.
           </span>
         </p>
       )}
@@ -133,8 +136,9 @@ function Tour({ since }: { since: number }) {
       </ol>
       {isOver && (
         <p>
-          That was all. The primaries that failed over still lead on other nodes; the overview
-          offers to hand them back. The incident's page has all figures, as a report to take along.
+          The tour is complete. The promoted replicas on other nodes are still primaries. To switch
+          back, use the button on the overview. The incident page contains all measurements and a
+          report to download.
         </p>
       )}
     </section>
@@ -144,13 +148,16 @@ function Tour({ since }: { since: number }) {
 function StepIcon({ isDone, isNow }: { isDone: boolean; isNow: boolean }) {
   if (isDone) return <IconCircleCheck size={18} aria-label="done" className={classes.done} />;
   return isNow ? (
-    <IconLoader size={18} aria-label="now" />
+    <IconLoader size={18} aria-label="in progress" />
   ) : (
-    <IconCircle size={18} aria-label="later" className="dim" />
+    <IconCircle size={18} aria-label="pending" className="dim" />
   );
 }
 
-/** Where drills are allowed and none runs, on a cluster with the demo's database, while its node is up. */
+/**
+ * Whether the tour can start: drills are allowed and none is running, the demo database exists, and
+ * the node is up.
+ */
 export function useTourOffered(): boolean {
   const isIdle = useTour() === null;
   const may = useMayDrill();

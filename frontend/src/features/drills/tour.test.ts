@@ -47,7 +47,7 @@ describe('stepsOf', () => {
     ]);
   });
 
-  it('tells each with its figures', () => {
+  it('describes the outcome of each step', () => {
     const served = { ...demo, unserved_ms: 630, promoted_after_ms: 220 };
     const over = incident({
       state: 'over',
@@ -61,21 +61,21 @@ describe('stepsOf', () => {
       '2 primaries and 1 replica lost.',
       '2 replicas promoted, 0.22 s after detection.',
       'demo was not served for 0.63 s, measured at the endpoints.',
-      'Back after 20 s.',
+      'Recovered after 20 s.',
       '3 replicas in sync again.',
     ]);
   });
 
-  it('claims nothing where nobody asked meanwhile', () => {
+  it('reports no client impact if no requests were sent', () => {
     expect(outcomes(incident({ databases: [demo] }))[2]).toBeUndefined();
     expect(outcomes(incident({ databases: [demo], state: 'over' }))[2]).toBe(
-      'No client is known to have noticed it.',
+      'No client impact was detected.',
     );
   });
 });
 
 describe('incidentSince', () => {
-  it('is the first of the node after the click', () => {
+  it('returns the first incident of the node after the start', () => {
     const others = [
       incident({ uid: 1, began_ms: T0 - 60_000 }),
       incident({ uid: 2, node_uid: 3 }),

@@ -1,17 +1,17 @@
-/** The steps of the guided tour, from what the console tells of the incident. Pure. */
+/** Steps of the guided tour, based on the incident that the console reports. Pure. */
 import type { Incident } from '@/api/types';
 import { plural } from '@/lib/format';
 import { precise } from '@/lib/time';
 
 export interface Step {
   title: string;
-  /** What happens, and where to see it. */
+  /** Explanation of the step, and where it is visible. */
   what: string;
-  /** With figures, once it has happened. */
+  /** Measured outcome; undefined until the step is complete. */
   outcome?: string | undefined;
 }
 
-/** The incident that the tour's drill brought about: the first of the node since then. */
+/** Return the incident of the tour's drill: the first one of the node after the start of the tour. */
 export function incidentSince(
   incidents: readonly Incident[],
   node: number,
@@ -19,7 +19,7 @@ export function incidentSince(
 ): Incident | undefined {
   return incidents
     .filter(({ node_uid, kind, began_ms }) => {
-      // The console's clock and the moment of the click may differ a little.
+      // Tolerate small differences between the clocks of the browser and the console.
       return node_uid === node && kind === 'node_down' && began_ms >= since - 5_000;
     })
     .sort((a, b) => a.began_ms - b.began_ms)[0];
@@ -29,32 +29,32 @@ export function stepsOf(node: number, incident: Incident | undefined): Step[] {
   return [
     {
       title: 'The node goes down',
-      what: `All processes of node ${node} are killed, as when a machine loses power. In the charts the throughput drops: the slots of its primaries are not served. In the lanes a red bar begins.`,
+      what: `All processes of node ${node} are killed, similar to a power failure. The slots of its primaries are not served, so the throughput in the charts drops. A red bar starts in the lane of the node.`,
       outcome:
         incident &&
         `${plural(incident.primaries, 'primary', 'primaries')} and ${plural(incident.replicas, 'replica')} lost.`,
     },
     {
-      title: 'Replicas take over',
-      what: 'As soon as the other nodes agree that it is gone, the console promotes the replica of each lost primary. The arrows in the lanes are these failovers.',
+      title: 'Replicas are promoted',
+      what: 'When the other nodes confirm that the node is down, the console promotes a replica of each lost primary. The arrows in the lanes show these failovers.',
       outcome: incident && promoted(incident),
     },
     {
       title: 'Clients are served again',
-      what: 'The endpoints hold requests for a moment and send them to the new primaries. Throughput is back where it was.',
+      what: 'The endpoints briefly hold requests and then send them to the new primaries. The throughput returns to its previous level.',
       outcome: incident && served(incident),
     },
     {
-      title: 'The node returns',
-      what: 'Its shards start again, as replicas of those that lead now. The red bar ends.',
+      title: 'The node recovers',
+      what: 'Its shards restart as replicas of the new primaries. The red bar ends.',
       outcome:
         incident?.returned_ms === undefined
           ? undefined
-          : `Back after ${precise((incident.returned_ms - incident.detected_ms) / 1000)}.`,
+          : `Recovered after ${precise((incident.returned_ms - incident.detected_ms) / 1000)}.`,
     },
     {
-      title: 'Replicas are filled again',
-      what: 'Each copies the data of its primary: the bars that fill up. When the last one is in sync, every shard has its copy again.',
+      title: 'Replicas resync',
+      what: 'Each replica copies the data of its primary. Bars in the lanes show the progress. When the last replica is in sync, every shard has a copy again.',
       outcome: incident && filled(incident),
     },
   ];
@@ -75,7 +75,7 @@ function served({ databases, state }: Incident): string | undefined {
       : `${name ?? `database ${uid}`} was not served for ${precise(unserved_ms / 1000)}`,
   );
   if (known.length) return `${known.join(', ')}, measured at the endpoints.`;
-  return state === 'down' ? undefined : 'No client is known to have noticed it.';
+  return state === 'down' ? undefined : 'No client impact was detected.';
 }
 
 function filled({ state, percent, revived, resyncs }: Incident): string | undefined {

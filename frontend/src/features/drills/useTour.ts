@@ -1,4 +1,4 @@
-/** When the tour's drill was ordered: known to every place that shows it, also after a reload. */
+/** Start time of the tour. Stored in the browser, so that the tour continues after a reload. */
 import { useSyncExternalStore } from 'react';
 import { forget, keep, readKept } from '@/lib/kept';
 import { createStore } from '@/lib/store';
@@ -6,7 +6,7 @@ import { createStore } from '@/lib/store';
 const KEY = 'tour';
 const store = createStore<number | null>(readKept<number>(KEY) ?? null);
 
-/** Epoch milliseconds by the console's clock; null without a tour. */
+/** Return the start of the tour in epoch milliseconds of the console's clock; null without a tour. */
 export const useTour = (): number | null => useSyncExternalStore(store.subscribe, store.get);
 
 export function beginTour(now: number): void {
