@@ -176,8 +176,10 @@ const OVERLAYS: {
     path: () => '/nodes/1',
     open: async (page) => {
       await page.getByRole('button', { name: 'Node actions' }).click();
-      await page.getByRole('menuitem', { name: 'Upgrade engine of its databases' }).click();
-      await expect(page.getByText('Every shard of its databases runs the engine')).toBeVisible();
+      await page.getByRole('menuitem', { name: 'Upgrade databases' }).click();
+      await expect(
+        page.getByText('All shards of its databases already run the engine version'),
+      ).toBeVisible();
     },
   },
   {

@@ -49,9 +49,13 @@ test('a run is ordered, watched while it goes on, and compared with another', as
 
   await start(page, 'first', 5);
   await expect(page.getByRole('progressbar', { name: 'Progress' })).toBeVisible();
-  const throughput = page.getByRole('region', { name: 'Throughput measured by the load generator' });
+  const throughput = page.getByRole('region', {
+    name: 'Throughput measured by the load generator',
+  });
   await expect(throughput).toBeVisible();
-  const heat = page.getByRole('region', { name: 'Latency heat map measured by the load generator' });
+  const heat = page.getByRole('region', {
+    name: 'Latency heat map measured by the load generator',
+  });
   await expect(heat.locator('[data-figure="Most at"] b')).toHaveText(/\d\s(µs|ms)–/);
   await completed(api);
   await expect(page.getByRole('table', { name: 'SLA' })).toBeVisible();

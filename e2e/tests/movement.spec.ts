@@ -92,8 +92,8 @@ test('a node goes into maintenance and comes back with its shards', { tag: '@slo
   await page.goto(`/nodes/${NODE}`);
   const menu = page.getByRole('button', { name: 'Node actions' });
   await menu.click();
-  await page.getByRole('menuitem', { name: 'Maintenance…' }).click();
-  await page.getByRole('button', { name: 'Begin maintenance' }).click();
+  await page.getByRole('menuitem', { name: 'Start maintenance…' }).click();
+  await page.getByRole('button', { name: 'Start maintenance' }).click();
   // Both at once: what runs is gone from the page when it is done.
   await Promise.all([
     expect(page.getByRole('main').locator('h1 + [data-tone]')).toHaveText('In maintenance'),
@@ -101,7 +101,7 @@ test('a node goes into maintenance and comes back with its shards', { tag: '@slo
   ]);
   await examine(page, 'node-maintenance');
   await expect.poll(held, DONE).toBe(0);
-  const running = page.getByRole('main').getByRole('heading', { name: 'Running' });
+  const running = page.getByRole('main').getByRole('heading', { name: 'Running actions' });
   await expect(running).toHaveCount(0, DONE);
 
   await menu.click();

@@ -1,4 +1,4 @@
-/** One action: how far it is, what it is doing, how long it takes, and its early end where that is possible. */
+/** Progress of an action: percentage, steps, remaining time, and a button to cancel it if possible. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { cancelAction, isRunning } from '@/api/actions';
@@ -12,7 +12,7 @@ import classes from './actions.module.css';
 import { actionTitle, actionTone } from './recent';
 import { etaText, isCancellable, shownSteps } from './steps';
 
-/** With its steps. */
+/** Progress of an action with its steps. */
 export function ActionProgress({ action }: { action: Action }) {
   return (
     <>
@@ -45,12 +45,12 @@ export function ActionLine({ action }: { action: Action }) {
 }
 
 function CancelAction({ action }: { action: Action }) {
-  const [asked, setAsked] = useState(false);
-  const ofNode = action.additional_info?.object_type === 'node';
-  const may = useMay(ofNode && !action.name.startsWith('SMMigrate') ? 'administer' : 'edit');
+  const [requested, setRequested] = useState(false);
+  const isNodeAction = action.additional_info?.object_type === 'node';
+  const may = useMay(isNodeAction && !action.name.startsWith('SMMigrate') ? 'administer' : 'edit');
   const cancel = useSubmit(async () => {
     await cancelAction(action.action_uid);
-    setAsked(true); // the stream tells when it has come to its end
+    setRequested(true); // the event stream reports when the action has ended
   });
   return (
     <>
@@ -58,8 +58,8 @@ function CancelAction({ action }: { action: Action }) {
         size="compact-xs"
         variant="default"
         disabled={!may}
-        loading={asked || cancel.busy}
-        title={may ? 'What has begun is undone or brought to its end' : ROLE_FORBIDS}
+        loading={requested || cancel.busy}
+        title={may ? 'Steps that have started are undone or completed' : ROLE_FORBIDS}
         onClick={cancel.submit}
       >
         Cancel
@@ -75,19 +75,19 @@ function CancelAction({ action }: { action: Action }) {
 
 function Steps({ action }: { action: Action }) {
   const { steps, error } = action.additional_info ?? {};
-  const { shown, left } = shownSteps(steps ?? []);
+  const { shown: listed, left: summary } = shownSteps(steps ?? []);
   return (
     <>
       {error && <p className={classes.error}>{error}</p>}
-      {shown.length > 0 && (
+      {listed.length > 0 && (
         <ol className={classes.steps}>
-          {shown.map(({ name, status, detail }) => (
+          {listed.map(({ name, status, detail }) => (
             <li key={name} data-status={status}>
               <span className="sr-only">{status}: </span>
               {detail ? `${name}: ${detail}` : name}
             </li>
           ))}
-          {left && <li>{left}</li>}
+          {summary && <li>{summary}</li>}
         </ol>
       )}
     </>

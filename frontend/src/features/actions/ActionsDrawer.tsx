@@ -1,4 +1,4 @@
-/** Running actions with progress, at the bottom of every page; gone when there is nothing to tell. */
+/** Drawer at the bottom of all pages with running and recently finished actions. Hidden if there are none. */
 
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

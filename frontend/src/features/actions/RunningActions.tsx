@@ -1,4 +1,4 @@
-/** What runs on one node or database, on its own page. */
+/** Running actions of a node or database, for its page. */
 import { useRunningActions } from '@/api/actions';
 import { Card } from '@/ui/Card';
 import { ActionProgress } from './ActionProgress';
@@ -7,7 +7,7 @@ export function RunningActions({ type, uid }: { type: 'node' | 'bdb'; uid: numbe
   const running = useRunningActions(type, uid);
   if (!running.length) return null;
   return (
-    <Card title="Running">
+    <Card title="Running actions">
       {running.map((action) => (
         <ActionProgress key={action.action_uid} action={action} />
       ))}

@@ -1,4 +1,4 @@
-/** Which actions are worth showing: those that run, and for a while those seen to finish. */
+/** Selection of the actions to display: running ones, and recently finished ones for a limited time. */
 import { useEffect, useRef, useState } from 'react';
 import { isRunning } from '@/api/actions';
 import type { Action } from '@/api/types';
@@ -17,7 +17,10 @@ export function actionTone(action: Action): Tone {
   return 'progress';
 }
 
-/** An action finished before the page was opened is history, not news. */
+/**
+ * Return running actions and those that finished recently. Actions that finished before the page
+ * was opened are not included.
+ */
 export function useRecent(actions: readonly Action[] | undefined): Action[] {
   const [finished, setFinished] = useState<ReadonlyMap<string, Action>>(new Map());
   const running = useRef(new Set<string>());

@@ -11,12 +11,12 @@ const action = (status: Action['status'], info: object) =>
   ({ status, additional_info: info }) as Action;
 
 describe('shownSteps', () => {
-  it('lists few steps as they are', () => {
+  it('lists all steps if there are few', () => {
     const steps = [step(1, 'completed'), step(2, 'running')];
     expect(shownSteps(steps)).toEqual({ shown: steps, left: '' });
   });
 
-  it('of many lists what runs or failed, and counts the rest', () => {
+  it('lists only running and failed steps if there are many, and counts the others', () => {
     const steps = [
       ...Array.from({ length: 10 }, (_, index) => step(index, 'completed')),
       step(10, 'failed'),
@@ -25,21 +25,21 @@ describe('shownSteps', () => {
     ];
     const { shown, left } = shownSteps(steps);
     expect(shown.map(({ name }) => name)).toEqual(['Move redis:10', 'Move redis:11']);
-    expect(left.replaceAll('\u00a0', ' ')).toBe('10 of 20 steps done, 8 waiting');
+    expect(left.replaceAll('\u00a0', ' ')).toBe('10 of 20 steps completed, 8 pending');
   });
 });
 
 describe('etaText', () => {
-  it('is silent when nobody knows', () => {
+  it('is empty without an estimate', () => {
     expect(etaText(action('running', {}))).toBe('');
     expect(etaText(action('running', { eta_seconds: 75 })).replaceAll('\u00a0', ' ')).toBe(
-      'about 1 min 15 s left',
+      'about 1 min 15 s remaining',
     );
   });
 });
 
 describe('isCancellable', () => {
-  it('ends with the action', () => {
+  it('is true only for running actions that can be cancelled', () => {
     expect(isCancellable(action('running', { cancellable: true }))).toBe(true);
     expect(isCancellable(action('completed', { cancellable: true }))).toBe(false);
     expect(isCancellable(action('running', { cancellable: false }))).toBe(false);

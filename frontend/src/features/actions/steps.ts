@@ -1,4 +1,4 @@
-/** What is worth saying of a running action. Pure. */
+/** Texts and steps of running actions. Pure. */
 import { isRunning } from '@/api/actions';
 import type { Action } from '@/api/types';
 import { plural } from '@/lib/format';
@@ -6,25 +6,28 @@ import { duration } from '@/lib/time';
 
 export type Step = NonNullable<NonNullable<Action['additional_info']>['steps']>[number];
 
-/** More are counted instead of listed. */
-const LISTED = 12;
+/** Maximum number of steps that are listed. */
+const MAX_LISTED = 12;
 
 export const isCancellable = (action: Action): boolean =>
   isRunning(action) && action.additional_info?.cancellable === true;
 
-/** Nothing when nobody knows. */
+/** Return the remaining time as text; empty if unknown. */
 export function etaText(action: Action): string {
   const eta = action.additional_info?.eta_seconds;
-  return typeof eta === 'number' ? `about ${duration(eta)} left` : '';
+  return typeof eta === 'number' ? `about ${duration(eta)} remaining` : '';
 }
 
-/** All of them, or of many those that run or failed, and how many others there are. */
+/** Return all steps, or, if there are many, running and failed ones with a summary of all steps. */
 export function shownSteps(steps: readonly Step[]): { shown: readonly Step[]; left: string } {
-  if (steps.length <= LISTED) return { shown: steps, left: '' };
+  if (steps.length <= MAX_LISTED) return { shown: steps, left: '' };
   const shown = steps
     .filter(({ status }) => status === 'running' || status === 'failed')
-    .slice(0, LISTED);
-  const count = (wanted: string) => steps.filter(({ status }) => status === wanted).length;
-  const [done, waiting] = [count('completed'), count('pending')];
-  return { shown, left: `${done} of ${plural(steps.length, 'step')} done, ${waiting} waiting` };
+    .slice(0, MAX_LISTED);
+  const count = (expected: string) => steps.filter(({ status }) => status === expected).length;
+  const [done, pendingCount] = [count('completed'), count('pending')];
+  return {
+    shown,
+    left: `${done} of ${plural(steps.length, 'step')} completed, ${pendingCount} pending`,
+  };
 }

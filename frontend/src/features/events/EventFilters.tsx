@@ -1,4 +1,4 @@
-/** What narrows the log. */
+/** Filters of the event log. */
 import { NativeSelect } from '@mantine/core';
 import type { EventFilter } from '@/api/events';
 import { TextFilter } from '@/ui/TextFilter';
@@ -21,8 +21,8 @@ export function EventFilters({ filter, onFilter, withSource }: Props) {
         value={filter.severity ?? ''}
         onChange={(event) => onFilter({ severity: event.currentTarget.value || undefined })}
         data={[
-          { value: '', label: 'Every severity' },
-          ...SEVERITIES.map((value) => ({ value, label: capital(value) })),
+          { value: '', label: 'All severities' },
+          ...SEVERITIES.map((value) => ({ value, label: capitalize(value) })),
         ]}
       />
       {withSource && (
@@ -32,7 +32,7 @@ export function EventFilters({ filter, onFilter, withSource }: Props) {
           value={filter.source ?? ''}
           onChange={(event) => onFilter({ source: event.currentTarget.value || undefined })}
           data={[
-            { value: '', label: 'Every source' },
+            { value: '', label: 'All sources' },
             ...SOURCES.map((value) => ({ value, label: SOURCE_WORDS[value] ?? value })),
           ]}
         />
@@ -41,4 +41,4 @@ export function EventFilters({ filter, onFilter, withSource }: Props) {
   );
 }
 
-const capital = (word: string): string => word.charAt(0) + word.slice(1).toLowerCase();
+const capitalize = (word: string): string => word.charAt(0) + word.slice(1).toLowerCase();

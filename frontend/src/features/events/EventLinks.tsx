@@ -1,4 +1,4 @@
-/** What an event concerns, as links. */
+/** Links to the database, node and shard of an event. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
@@ -7,22 +7,22 @@ import classes from './events.module.css';
 
 export function EventLinks({ event }: { event: LogEvent }) {
   const { bdb_uid: bdb, node_uid: node, shard_uid: shard } = event;
-  const known = useQuery(bdbsQuery).data?.find(({ uid }) => uid === bdb);
-  const told = typeof event.bdb_name === 'string' ? event.bdb_name : `database ${bdb}`;
+  const database = useQuery(bdbsQuery).data?.find(({ uid }) => uid === bdb);
+  const deletedName = typeof event.bdb_name === 'string' ? event.bdb_name : `database ${bdb}`;
   return (
     <span className={classes.links}>
-      {known && (
+      {database && (
         <Link to="/databases/$uid/metrics" params={{ uid: String(bdb) }}>
-          {known.name}
+          {database.name}
         </Link>
       )}
-      {!known && bdb !== undefined && <span title="Deleted since">{told}</span>}
+      {!database && bdb !== undefined && <span title="Deleted">{deletedName}</span>}
       {node !== undefined && (
         <Link to="/nodes/$uid" params={{ uid: String(node) }}>
           node {node}
         </Link>
       )}
-      {shard !== undefined && known && (
+      {shard !== undefined && database && (
         <Link
           to="/databases/$uid/shards"
           params={{ uid: String(bdb) }}

@@ -1,4 +1,7 @@
-/** The log as a table: filtered by the console, live, older ones on demand. */
+/**
+ * Table of the event log. The console filters it, new events appear immediately, and older pages
+ * load on request.
+ */
 import { SegmentedControl } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
@@ -45,7 +48,7 @@ const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>):
   },
   {
     id: 'what',
-    header: 'What happened',
+    header: 'Description',
     cell: (row) =>
       row.group ? (
         <GroupHead row={row} group={row.group} toggle={toggle} open={open} />
@@ -57,15 +60,15 @@ const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>):
   },
   {
     id: 'links',
-    header: 'Concerns',
+    header: 'Objects',
     width: 170,
     cell: ({ event }) => <EventLinks event={event} />,
   },
   {
     id: 'who',
-    header: 'Who',
+    header: 'Originator',
     optional: true,
-    cell: ({ event }) => event.originator || <Dash why="Nobody ordered it" />,
+    cell: ({ event }) => event.originator || <Dash why="Not triggered by a user" />,
   },
 ];
 
@@ -107,9 +110,9 @@ export interface Span {
 interface Props {
   filter: EventFilter;
   onFilter: (change: EventFilter & { span?: Span['chosen'] }) => void;
-  /** The part of the log that is shown, and what the other choice is called. */
+  /** Displayed part of the log, and the label of the range option. */
   span: Span;
-  /** Shows only what concerns one database. */
+  /** Show only events of this database. */
   bdbUid?: number;
 }
 
@@ -117,15 +120,15 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
   const { severity, source, text } = filter;
   const { stime, etime } = span;
   const [settled] = useDebouncedValue(text, TYPING_MS);
-  const asked = useMemo(
+  const query = useMemo(
     () => ({ severity, source, text: settled, bdb_uid: bdbUid, stime, etime }),
     [severity, source, settled, bdbUid, stime, etime],
   );
   const latest = useQuery(eventsQuery).data;
-  const log = useInfiniteQuery({ ...eventLogQuery(asked), placeholderData: keepPreviousData });
+  const log = useInfiniteQuery({ ...eventLogQuery(query), placeholderData: keepPreviousData });
   const events = useMemo(
-    () => log.data && mergeEvents(...log.data.pages, filterEvents(latest ?? [], asked)),
-    [log.data, latest, asked],
+    () => log.data && mergeEvents(...log.data.pages, filterEvents(latest ?? [], query)),
+    [log.data, latest, query],
   );
   const incidents = useIncidents();
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
@@ -158,9 +161,11 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           rows={log.error ? [] : rows}
           rowKey={keyOf}
           empty={
-            <EmptyState title={log.error ? 'The log could not be read' : 'No match'}>
+            <EmptyState
+              title={log.error ? 'The event log could not be read' : 'No matching events'}
+            >
               <span>
-                {log.error ? messageOf(log.error) : 'Try a longer range or fewer filters.'}
+                {log.error ? messageOf(log.error) : 'Try a longer time range or fewer filters.'}
               </span>
             </EmptyState>
           }

@@ -1,4 +1,4 @@
-/** The newest events, short. */
+/** Compact list of the newest events. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { eventsQuery } from '@/api/events';
@@ -11,18 +11,19 @@ import classes from './events.module.css';
 import { describe, isRoutine } from './filter';
 import { grouped } from './groups';
 
-const SHOWN = 12;
+const MAX_EVENTS = 12;
 const NONE: ReadonlySet<number> = new Set();
 
 const isQuiet = ({ severity }: LogEvent) => severity !== 'ERROR' && severity !== 'WARNING';
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
-  // One that changes late, as an alarm that ends, is folded in at the front.
+  // Sort again, because an event that changes later, such as an alarm that ends, moves to the front
+  // of the list.
   const incidents = useIncidents();
   const events = data?.filter((event) => !isRoutine(event)).sort((a, b) => b.uid - a.uid);
-  const shown = events && grouped(events, incidents ?? [], NONE).slice(0, SHOWN);
-  if (shown?.length === 0) return <p className={classes.none}>Nothing has happened yet.</p>;
+  const shown = events && grouped(events, incidents ?? [], NONE).slice(0, MAX_EVENTS);
+  if (shown?.length === 0) return <p className={classes.none}>No events yet.</p>;
   return (
     <ol className={classes.latest}>
       {shown?.map(({ event, group }) => (

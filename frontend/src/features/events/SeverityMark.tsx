@@ -1,4 +1,4 @@
-/** Severity with its shape. */
+/** Severity of an event as text with an icon. */
 import { Status, type Tone } from '@/ui/Status';
 
 const TONES: Record<string, { tone: Tone; text: string }> = {
@@ -10,7 +10,7 @@ const TONES: Record<string, { tone: Tone; text: string }> = {
 
 export function SeverityMark({ severity = 'INFO' }: { severity: string | undefined }) {
   const { tone, text } = TONES[severity] ?? { tone: 'unknown' as const, text: severity };
-  // Most events are information: without an icon the others stand out.
+  // Most events are informational. They have no icon, so that the others stand out.
   if (severity === 'INFO') return <span className="dim">{text}</span>;
   return <Status tone={tone}>{text}</Status>;
 }

@@ -22,7 +22,7 @@ describe('filterEvents', () => {
   const uids = (filter: Parameters<typeof filterEvents>[1]) =>
     filterEvents(events, filter).map(({ uid }) => uid);
 
-  it('applies every filter that is set', () => {
+  it('applies all filters that are set', () => {
     expect(uids({})).toEqual([3, 2, 1]);
     expect(uids({ severity: 'ERROR' })).toEqual([3]);
     expect(uids({ source: 'node' })).toEqual([2]);
@@ -35,12 +35,12 @@ describe('filterEvents', () => {
 });
 
 describe('mergeEvents', () => {
-  it('puts what began earlier below, in whatever order it was written', () => {
+  it('sorts by start time, regardless of the order of arrival', () => {
     const late = event(4, { time_ms: 1_500 });
     expect(mergeEvents([late, event(2), event(1)]).map(({ uid }) => uid)).toEqual([2, 4, 1]);
   });
 
-  it('keeps each event once, newest first', () => {
+  it('removes duplicates and puts the newest event first', () => {
     const merged = mergeEvents([event(2), event(1)], [event(3), event(2)]);
     expect(merged.map(({ uid }) => uid)).toEqual([3, 2, 1]);
   });

@@ -1,4 +1,4 @@
-/** The same filter as the console's, for events that arrive by the stream. Pure. */
+/** Event filter with the rules of the console, for events that arrive by the stream. Pure. */
 import type { EventFilter } from '@/api/events';
 import type { LogEvent } from '@/api/types';
 
@@ -15,7 +15,10 @@ export const SOURCE_WORDS: Record<string, string> = {
 export const describe = (event: LogEvent): string =>
   event.description || event.type.replaceAll('_', ' ');
 
-/** Who signed in belongs to the log; among the latest events it would push out what happened. */
+/**
+ * Whether an event appears only in the event log. Frequent routine events would displace others
+ * from the latest events.
+ */
 export const isRoutine = (event: LogEvent): boolean =>
   event.type === 'login' || event.type === 'join_token_created';
 

@@ -11,25 +11,25 @@ const shown = (incidents: Incident[], open: number[] = []) =>
   grouped(NEWEST_FIRST, incidents, new Set(open)).map(keyOf);
 
 describe('grouped', () => {
-  it('shows an outage as one row where its newest event is', () => {
+  it('shows an outage as one row at the position of its newest event', () => {
     const rows = grouped(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set());
     expect(rows.map(keyOf)).toEqual([9, 8, 'incident-4', 6, 3]);
     expect(rows[2]?.event).toMatchObject({ description: '5', time: 'at 7' });
     expect(rows[2]?.group).toMatchObject({ count: 3, since: 'at 4' });
   });
 
-  it('unfolds it', () => {
+  it('lists the events of an expanded outage', () => {
     const rows = grouped(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set([4]));
     expect(rows.map(keyOf)).toEqual([9, 8, 'incident-4', 7, 5, 4, 6, 3]);
     expect(rows.filter(({ within }) => within)).toHaveLength(3);
   });
 
-  it('leaves few events, and those that are not loaded, alone', () => {
+  it('does not group outages with few events or without loaded events', () => {
     expect(shown([incident(4, [4, 5])])).toEqual([9, 8, 7, 6, 5, 4, 3]);
     expect(shown([incident(1, [1, 2, 3])])).toEqual([9, 8, 7, 6, 5, 4, 3]);
   });
 
-  it('keeps two outages apart', () => {
+  it('separates two outages', () => {
     expect(shown([incident(3, [3, 5, 7]), incident(4, [4, 6, 8])])).toEqual([
       9,
       'incident-4',

@@ -1,18 +1,21 @@
-/** What an outage left in the log as one row, in place of two lines for every shard. Pure. */
+/** Grouping of the events of an outage into one row. Otherwise, each shard would add two rows. Pure. */
 import type { Incident, LogEvent } from '@/api/types';
 
-/** Fewer are not worth hiding. */
-const LEAST = 3;
+/** Minimum number of events in a group. */
+const MIN_GROUP_SIZE = 3;
 
 export interface Row {
   event: LogEvent;
-  /** In place of its events: their number, and the time of the first. */
+  /** Set if the row represents a group: the number of events, and the time of the first one. */
   group?: { incident: Incident; count: number; since: string };
-  /** One of the events of the group above. */
+  /** Whether the event belongs to the group above. */
   within?: boolean;
 }
 
-/** `events` newest first; those of incidents that are `open` follow their row. */
+/**
+ * Return the rows of `events` (newest first). Events of expanded incidents (`open`) follow the row
+ * of their group.
+ */
 export function grouped(
   events: readonly LogEvent[],
   incidents: readonly Incident[],
@@ -26,21 +29,24 @@ export function grouped(
     const owner = owners.get(event.uid);
     if (owner) members.set(owner.uid, [...(members.get(owner.uid) ?? []), event]);
   }
-  const told = new Set<number>();
+  const emitted = new Set<number>();
   return events.flatMap((event): Row[] => {
     const incident = owners.get(event.uid);
-    const own = incident && members.get(incident.uid);
-    if (!incident || !own || own.length < LEAST) return [{ event }];
-    if (told.has(incident.uid)) return [];
-    told.add(incident.uid);
-    const loss = own.find(({ uid }) => uid === incident.event_uid) ?? own[own.length - 1] ?? event;
-    const since = own[own.length - 1]?.time ?? event.time;
+    const groupEvents = incident && members.get(incident.uid);
+    if (!incident || !groupEvents || groupEvents.length < MIN_GROUP_SIZE) return [{ event }];
+    if (emitted.has(incident.uid)) return [];
+    emitted.add(incident.uid);
+    const mainEvent =
+      groupEvents.find(({ uid }) => uid === incident.event_uid) ??
+      groupEvents[groupEvents.length - 1] ??
+      event;
+    const since = groupEvents[groupEvents.length - 1]?.time ?? event.time;
     const head = {
-      event: { ...loss, time: event.time, time_ms: event.time_ms },
-      group: { incident, count: own.length, since },
+      event: { ...mainEvent, time: event.time, time_ms: event.time_ms },
+      group: { incident, count: groupEvents.length, since },
     };
     const rest = open.has(incident.uid)
-      ? own.map((each): Row => ({ event: each, within: true }))
+      ? groupEvents.map((each): Row => ({ event: each, within: true }))
       : [];
     return [head, ...rest];
   });

@@ -1,4 +1,7 @@
-/** How to bring a machine in: one command to run there; the dialog sees it arrive. */
+/**
+ * Dialog to add a node. It shows the command to run on the new machine and reports when the node
+ * has joined.
+ */
 import { Alert, Button, type ButtonProps, Loader, Modal } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
@@ -32,15 +35,15 @@ export function AddNodeButton(props: ButtonProps) {
 
 function AddNodeDialog({ onClose }: { onClose: () => void }) {
   const { data: nodes } = useQuery(nodesQuery);
-  const [before] = useState(() => new Set(nodes?.map(({ uid }) => uid)));
+  const [existing] = useState(() => new Set(nodes?.map(({ uid }) => uid)));
   const [token, setToken] = useState<JoinToken | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const arrived = nodes?.filter(({ uid }) => !before.has(uid)) ?? [];
+  const arrived = nodes?.filter(({ uid }) => !existing.has(uid)) ?? [];
 
   useEffect(() => {
     let open = true;
     createJoinToken()
-      .then((made) => open && setToken(made))
+      .then((created) => open && setToken(created))
       .catch((failure) => open && setError(messageOf(failure)));
     return () => {
       open = false;
@@ -51,8 +54,8 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
     <Modal opened onClose={onClose} title="Add node" size="lg" centered>
       <div className={classes.dialog}>
         <span>
-          Run this on the new machine, where Shardboard and <code>valkey-server</code> are
-          installed. The token works once{token && <Expiry at={token.expires_at} />}.
+          Run this command on the new machine. Shardboard and <code>valkey-server</code> must be
+          installed there. The token can be used once{token && <Expiry at={token.expires_at} />}.
         </span>
         {error && (
           <Alert color="red" role="alert">
@@ -85,7 +88,9 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
 
 function Expiry({ at }: { at: string }) {
   const now = useNow();
-  const left = (Date.parse(at) - now) / 1000;
-  if (Number.isNaN(left)) return null;
-  return left > 0 ? ` and expires in ${duration(left)}` : ' and has expired: open this again';
+  const remaining = (Date.parse(at) - now) / 1000;
+  if (Number.isNaN(remaining)) return null;
+  return remaining > 0
+    ? ` and expires in ${duration(remaining)}`
+    : ' and has expired. Open this dialog again';
 }

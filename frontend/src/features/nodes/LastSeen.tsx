@@ -1,4 +1,7 @@
-/** When a node last answered. A connected one answers every second; its object is not sent that often. */
+/**
+ * Time of the last response of a node. Connected nodes respond every second, but the console sends
+ * their objects less often.
+ */
 import type { Node } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 

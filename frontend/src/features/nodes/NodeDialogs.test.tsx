@@ -7,19 +7,19 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Node } from '@/api/types';
 import { BeginMaintenance, RemoveNode } from './NodeDialogs';
 
-const SAID = 'Clients of shop must change from 10.0.0.2:12000 to 10.0.0.1:12000: …';
-const answered = vi.fn(async (path: string) =>
-  Response.json(path.includes('address_changes') ? [{ bdb_uid: 1, sentence: SAID }] : []),
+const NOTICE = 'Clients of shop must change from 10.0.0.2:12000 to 10.0.0.1:12000: …';
+const fetchMock = vi.fn(async (path: string) =>
+  Response.json(path.includes('address_changes') ? [{ bdb_uid: 1, sentence: NOTICE }] : []),
 );
 const node = { uid: 2, status: 'active', agent_status: 'connected' } as Node;
 
-beforeEach(() => vi.stubGlobal('fetch', answered));
+beforeEach(() => vi.stubGlobal('fetch', fetchMock));
 afterEach(() => {
-  answered.mockClear();
+  fetchMock.mockClear();
   vi.unstubAllGlobals();
 });
 
-function show(dialog: ReactNode) {
+function renderDialog(dialog: ReactNode) {
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>{dialog}</QueryClientProvider>
@@ -27,18 +27,18 @@ function show(dialog: ReactNode) {
   );
 }
 
-const asked = () => answered.mock.calls.map(([path]) => path);
+const requestedPaths = () => fetchMock.mock.calls.map(([path]) => path);
 
-describe('before a node is emptied', () => {
-  it('is said which address clients must leave for maintenance', async () => {
-    show(<BeginMaintenance node={node} onClose={vi.fn()} />);
-    await screen.findByText(SAID);
-    expect(asked()).toContain('/v1/nodes/2/address_changes?order=maintenance_on');
+describe('node dialogs', () => {
+  it('shows which address clients must change for maintenance', async () => {
+    renderDialog(<BeginMaintenance node={node} onClose={vi.fn()} />);
+    await screen.findByText(NOTICE);
+    expect(requestedPaths()).toContain('/v1/nodes/2/address_changes?order=maintenance_on');
   });
 
-  it('is said which address clients must leave for its removal', async () => {
-    show(<RemoveNode node={node} onClose={vi.fn()} />);
-    await screen.findByText(SAID);
-    expect(asked()).toContain('/v1/nodes/2/address_changes?order=remove');
+  it('shows which address clients must change for the removal of a node', async () => {
+    renderDialog(<RemoveNode node={node} onClose={vi.fn()} />);
+    await screen.findByText(NOTICE);
+    expect(requestedPaths()).toContain('/v1/nodes/2/address_changes?order=remove');
   });
 });

@@ -1,4 +1,4 @@
-/** The questions before a node is drained, filled again, relieved of its primaries or removed. */
+/** Dialogs to start and end maintenance of a node, switch over its primaries, and remove it. */
 import { Checkbox } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -31,18 +31,18 @@ export function BeginMaintenance({ node, onClose }: Props) {
   return (
     <Ask
       title={`Put node ${node.uid} into maintenance?`}
-      action="Begin maintenance"
+      action="Start maintenance"
       onConfirm={() => beginMaintenance(node.uid, { evict_ha_replica: evict })}
       onClose={onClose}
     >
       <span>
-        {heldWords(node.uid, shards)} Its primaries hand over to their replicas on other nodes, and
-        it gets no new shards. Where everything is now is remembered, so that it can come back.
+        {heldWords(node.uid, shards)} Its primaries switch over to replicas on other nodes, and the
+        node accepts no new shards. The current placement is saved, so that it can be restored.
       </span>
       <AddressNotice changes={addresses} />
       <Checkbox
-        label="Move its replicas to other nodes"
-        description="Where there is room. Without it they stay, which is quicker, and their pairs have one copy while the machine is off."
+        label="Move replicas to other nodes"
+        description="Requires free memory on other nodes. If replicas stay, maintenance starts faster, but their shards have only one copy while the machine is off."
         checked={evict}
         onChange={(event) => setEvict(event.currentTarget.checked)}
       />
@@ -62,18 +62,18 @@ export function EndMaintenance({ node, onClose }: Props) {
       onClose={onClose}
     >
       <span>
-        The node gets shards again.
+        The node accepts shards again.
         {snapshot && (
           <>
             {' '}
-            When maintenance began, <Ago time={snapshot.created_time} />, it held{' '}
+            When maintenance started, <Ago time={snapshot.created_time} />, it held{' '}
             {plural(snapshot.shards, 'shard')}.
           </>
         )}
       </span>
       <Checkbox
-        label="Bring its shards and primaries back"
-        description="Restores the layout from before; otherwise nothing moves."
+        label="Restore shards and primaries"
+        description="Restores the placement from before the maintenance. Otherwise, no shards move."
         checked={restore}
         onChange={(event) => setRestore(event.currentTarget.checked)}
       />
@@ -86,20 +86,20 @@ export function HandOver({ node, onClose }: Props) {
   const primaries = shards.filter(({ role }) => role === 'master').length;
   return (
     <Ask
-      title={`Hand over the primaries of node ${node.uid}?`}
-      action="Hand over"
+      title={`Switch over the primaries of node ${node.uid}?`}
+      action="Switch over"
       disabled={!primaries}
       onConfirm={() => handOver(node.uid)}
       onClose={onClose}
     >
       {primaries ? (
         <span>
-          {plural(primaries, 'primary', 'primaries')} of this node hand over to their replicas on
-          other nodes and become replicas themselves. Nothing is copied and nothing is lost; those
-          without a replica in sync stay primaries.
+          {plural(primaries, 'primary', 'primaries')} of this node switch over to their replicas on
+          other nodes and become replicas. No data is copied or lost. Primaries without a replica in
+          sync do not switch over.
         </span>
       ) : (
-        <span>There is no primary on this node.</span>
+        <span>This node has no primaries.</span>
       )}
     </Ask>
   );

@@ -1,4 +1,4 @@
-/** What is known of a machine. */
+/** Properties of a node: machine and software. */
 import { dutyOf } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { exact, format } from '@/lib/format';
@@ -9,7 +9,7 @@ import { Facts } from '@/ui/Facts';
 import { LastSeen } from './LastSeen';
 import classes from './nodes.module.css';
 
-const PROBES =
+const PROBE_RATE_HELP =
   'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5 % of the CPU.';
 
 const size = (bytes: number | undefined) => (
@@ -38,9 +38,9 @@ export function NodeFacts({ node }: { node: Node }) {
             ['Agent version', node.agent_version],
             ['Agent', node.agent_status === 'lost' ? 'Lost' : 'Connected'],
             ['Last seen', <LastSeen key="seen" node={node} />],
-            ['Machine up for', <Uptime key="up" node={node} />],
+            ['Machine uptime', <Uptime key="up" node={node} />],
             ['Engine', node.engine_version],
-            ['Takes new shards', takesShards(node)],
+            ['Accepts new shards', acceptsShards(node)],
             ['Probes', <Probes key="probes" perSecond={node.probes_per_second} />],
           ]}
         />
@@ -49,24 +49,27 @@ export function NodeFacts({ node }: { node: Node }) {
   );
 }
 
-function takesShards(node: Node): string {
+function acceptsShards(node: Node): string {
   const duty = dutyOf(node);
   if (duty) return `No: ${duty.toLowerCase()}`;
   return node.accept_servers === false ? 'No' : 'Yes';
 }
 
-/** The rate falls when many engine processes share few cores. */
+/** Probe rate. It decreases if many engine processes share few cores. */
 function Probes({ perSecond }: { perSecond: number | undefined }) {
   if (perSecond === undefined) return <Dash why="The agent does not report the probe rate" />;
-  return <span title={PROBES}>{`Up to ${perSecond} per second and shard`}</span>;
+  return <span title={PROBE_RATE_HELP}>{`Up to ${perSecond} per second and shard`}</span>;
 }
 
-/** The object is as old as its last change; the machine has been running on since. */
+/**
+ * Uptime of the machine. `uptime` is as old as the last change of the object, so the time since
+ * then is added.
+ */
 function Uptime({ node }: { node: Node }) {
-  const told = Date.parse(String(node.system_time ?? node.last_seen));
-  return Number.isNaN(told) ? (
-    <Dash why="Its agent has not told" />
+  const reportedAt = Date.parse(String(node.system_time ?? node.last_seen));
+  return Number.isNaN(reportedAt) ? (
+    <Dash why="The agent has not reported it" />
   ) : (
-    <Elapsed since={told - node.uptime * 1000} />
+    <Elapsed since={reportedAt - node.uptime * 1000} />
   );
 }

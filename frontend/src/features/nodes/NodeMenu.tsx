@@ -1,4 +1,4 @@
-/** What can be ordered of a node. */
+/** Menu with the actions of a node. */
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconArrowsExchange,
@@ -24,17 +24,17 @@ const DIALOGS = {
 
 interface Props {
   node: Node;
-  /** Items of others. */
+  /** Additional menu items. */
   children?: ReactNode;
 }
 
 export function NodeMenu({ node, children }: Props) {
-  const [asking, setAsking] = useState<keyof typeof DIALOGS | null>(null);
+  const [dialog, setDialog] = useState<keyof typeof DIALOGS | null>(null);
   const may = useMay('administer');
   const mayEdit = useMay('upgradeNodes');
-  const answers = node.agent_status === 'connected' && node.status !== 'down';
+  const isReachable = node.agent_status === 'connected' && node.status !== 'down';
   const leaving = node.status === 'decommissioning';
-  const Dialog = asking && DIALOGS[asking];
+  const Dialog = dialog && DIALOGS[dialog];
   return (
     <>
       <Menu position="bottom-end">
@@ -45,50 +45,50 @@ export function NodeMenu({ node, children }: Props) {
         </Menu.Target>
         <Menu.Dropdown>
           {!may && <Menu.Label>{ROLE_FORBIDS}</Menu.Label>}
-          {!answers && <Menu.Label>The agent does not answer</Menu.Label>}
+          {!isReachable && <Menu.Label>The agent does not respond</Menu.Label>}
           {node.in_maintenance ? (
             <Menu.Item
               leftSection={<IconPlayerPlay size={15} />}
-              disabled={!may || !answers}
-              onClick={() => setAsking('end')}
+              disabled={!may || !isReachable}
+              onClick={() => setDialog('end')}
             >
               End maintenance…
             </Menu.Item>
           ) : (
             <Menu.Item
               leftSection={<IconTool size={15} />}
-              disabled={!may || !answers || leaving}
-              onClick={() => setAsking('begin')}
+              disabled={!may || !isReachable || leaving}
+              onClick={() => setDialog('begin')}
             >
-              Maintenance…
+              Start maintenance…
             </Menu.Item>
           )}
           <Menu.Item
             leftSection={<IconArrowsExchange size={15} />}
-            disabled={!may || !answers || leaving}
-            onClick={() => setAsking('handOver')}
+            disabled={!may || !isReachable || leaving}
+            onClick={() => setDialog('handOver')}
           >
-            Hand over primaries…
+            Switch over primaries…
           </Menu.Item>
           <Menu.Item
             leftSection={<IconArrowUp size={15} />}
-            disabled={!mayEdit || !answers || leaving}
-            onClick={() => setAsking('upgrade')}
+            disabled={!mayEdit || !isReachable || leaving}
+            onClick={() => setDialog('upgrade')}
           >
-            Upgrade engine of its databases…
+            Upgrade databases…
           </Menu.Item>
           {children}
           <Menu.Item
             color="var(--broken)"
             leftSection={<IconTrash size={15} />}
             disabled={!may || leaving}
-            onClick={() => setAsking('remove')}
+            onClick={() => setDialog('remove')}
           >
             Remove node…
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {Dialog && <Dialog node={node} onClose={() => setAsking(null)} />}
+      {Dialog && <Dialog node={node} onClose={() => setDialog(null)} />}
     </>
   );
 }

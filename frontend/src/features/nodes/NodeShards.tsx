@@ -1,4 +1,4 @@
-/** The shards on one node. */
+/** Table of the shards on a node. */
 import { Link } from '@tanstack/react-router';
 import { isShardDown, isShardStarting, useNodeShards } from '@/api/shards';
 import type { Bdb, Shard } from '@/api/types';
@@ -23,7 +23,9 @@ export function NodeShards({ nodeUid, bdbs }: Props) {
       rows={data}
       rowKey={(shard) => shard.uid}
       initialSort={{ id: 'shard' }}
-      empty={<EmptyState title="No shards here">The next database may place some.</EmptyState>}
+      empty={
+        <EmptyState title="No shards on this node">New databases can use this node.</EmptyState>
+      }
     />
   );
 }
@@ -77,7 +79,7 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       header: 'Port',
       align: 'right',
       sort: (shard) => shard.port ?? 0,
-      cell: (shard) => <span className="num">{shard.port ?? <Dash why="Not known yet" />}</span>,
+      cell: (shard) => <span className="num">{shard.port ?? <Dash why="Not reported yet" />}</span>,
     },
     {
       id: 'memory',

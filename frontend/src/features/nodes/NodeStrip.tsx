@@ -1,4 +1,4 @@
-/** One tile per node: state, CPU, memory, shards. */
+/** Tiles of all nodes with state, CPU, memory and number of shards. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { dutyOf, nodesQuery } from '@/api/nodes';

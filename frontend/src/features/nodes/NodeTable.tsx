@@ -1,4 +1,4 @@
-/** All nodes with live load. */
+/** Table of all nodes with their current load. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -45,7 +45,7 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'host',
     header: 'Host',
     optional: true,
-    cell: (node) => node.hostname || <Dash why="Its agent has not told" />,
+    cell: (node) => node.hostname || <Dash why="The agent has not reported it" />,
   },
   {
     id: 'shards',
@@ -93,7 +93,7 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'agent',
     header: 'Agent',
     optional: true,
-    cell: (node) => node.agent_version || <Dash why="Its agent has not told" />,
+    cell: (node) => node.agent_version || <Dash why="The agent has not reported it" />,
   },
   {
     id: 'seen',

@@ -6,7 +6,7 @@ import { StateText } from './StateText';
 
 const node = (part: Partial<Node>) =>
   ({ uid: 2, status: 'active', agent_status: 'connected', ...part }) as Node;
-const shown = (part: Partial<Node>) => {
+const stateText = (part: Partial<Node>) => {
   render(
     <p data-testid="state">
       <StateText node={node(part)} />
@@ -31,6 +31,6 @@ describe('StateText', () => {
     ],
     [{ agent_status: 'lost' }, 'Agent does not answer'],
   ])('%j', (part, text) => {
-    expect(shown(part)).toBe(text);
+    expect(stateText(part)).toBe(text);
   });
 });

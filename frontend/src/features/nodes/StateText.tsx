@@ -1,4 +1,4 @@
-/** The state of a node in words, and since when it is not there. */
+/** State of a node, and how long it has been unavailable. */
 import type { Node } from '@/api/types';
 import { Lasting } from '@/ui/Ago';
 import { nodeState } from './status';

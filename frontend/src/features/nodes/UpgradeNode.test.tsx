@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Node, NodeUpgrade } from '@/api/types';
 import { UpgradeNode } from './UpgradeNode';
 
-const answered = vi.fn();
+const fetchMock = vi.fn();
 const SHOP: NodeUpgrade = {
   bdb_uid: 1,
   name: 'shop',
@@ -24,14 +24,14 @@ const CART: NodeUpgrade = {
   refused: 'Another action is running on cart; try again when it is done.',
 };
 
-beforeEach(() => vi.stubGlobal('fetch', answered));
+beforeEach(() => vi.stubGlobal('fetch', fetchMock));
 afterEach(() => {
-  answered.mockReset();
+  fetchMock.mockReset();
   vi.unstubAllGlobals();
 });
 
-function open(databases: NodeUpgrade[]) {
-  answered.mockImplementation(async () => Response.json({ databases }));
+function openDialog(databases: NodeUpgrade[]) {
+  fetchMock.mockImplementation(async () => Response.json({ databases }));
   const onClose = vi.fn();
   render(
     <MantineProvider>
@@ -43,28 +43,31 @@ function open(databases: NodeUpgrade[]) {
   return onClose;
 }
 
-const action = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Upgrade' });
+const upgradeButton = () =>
+  screen.getByRole<HTMLButtonElement>('button', { name: 'Upgrade databases' });
 
 describe('UpgradeNode', () => {
-  it('shows what becomes of each database before it orders it', async () => {
-    const onClose = open([SHOP, CART]);
+  it('shows the plan for each database before the upgrade starts', async () => {
+    const onClose = openDialog([SHOP, CART]);
     await screen.findByText(SHOP.description);
-    await screen.findByText(/is left as it is. Another action is running on cart/);
-    expect(answered.mock.calls.map(([path]) => path)).toEqual(['/v1/nodes/3/upgrade?dry_run']);
-    fireEvent.click(action());
+    await screen.findByText(/is not upgraded. Another action is running on cart/);
+    expect(fetchMock.mock.calls.map(([path]) => path)).toEqual(['/v1/nodes/3/upgrade?dry_run']);
+    fireEvent.click(upgradeButton());
     await waitFor(() => expect(onClose).toHaveBeenCalled());
-    expect(answered.mock.lastCall?.[0]).toBe('/v1/nodes/3/upgrade');
+    expect(fetchMock.mock.lastCall?.[0]).toBe('/v1/nodes/3/upgrade');
   });
 
-  it('orders nothing when no database can be upgraded', async () => {
-    open([CART]);
-    await screen.findByText(/is left as it is/);
-    expect(action().disabled).toBe(true);
+  it('disables the upgrade if no database can be upgraded', async () => {
+    openDialog([CART]);
+    await screen.findByText(/is not upgraded/);
+    expect(upgradeButton().disabled).toBe(true);
   });
 
-  it('says so when there is nothing to do', async () => {
-    open([]);
-    await screen.findByText('Every shard of its databases runs the engine that its node has.');
-    expect(action().disabled).toBe(true);
+  it('reports that all shards are up to date', async () => {
+    openDialog([]);
+    await screen.findByText(
+      'All shards of its databases already run the engine version of their nodes.',
+    );
+    expect(upgradeButton().disabled).toBe(true);
   });
 });

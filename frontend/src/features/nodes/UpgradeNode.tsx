@@ -1,4 +1,7 @@
-/** Has all databases with a shard on a node run the engine that their nodes have now, after showing what becomes of each. */
+/**
+ * Dialog that upgrades all databases with a shard on a node to the engine version of their nodes.
+ * It shows the plan of each database first.
+ */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { messageOf } from '@/api/http';
@@ -19,31 +22,31 @@ export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void
   return (
     <Ask
       title={`Upgrade the databases of node ${node.uid}?`}
-      action="Upgrade"
+      action="Upgrade databases"
       size="lg"
       disabled={!databases.some(({ steps }) => steps.length > 0)}
       onConfirm={() => upgradeNode(node.uid)}
       onClose={onClose}
     >
       <span>
-        Each database with a shard on this node gets the engine that its nodes have now, also on its
-        other nodes. Shards are replaced one by one, replicas first; the databases go on serving
-        meanwhile.
+        Databases with a shard on this node are upgraded to the engine version that is installed on
+        their nodes, including their shards on other nodes. Shards are replaced one at a time,
+        replicas first. The databases stay available.
       </span>
       {error && (
         <Alert color="red" role="alert">
           {messageOf(error)}
         </Alert>
       )}
-      {!data && !error && <span className="dim">Asking the console for the plan…</span>}
+      {!data && !error && <span className="dim">Loading the plan…</span>}
       {data && databases.length === 0 && (
-        <span>Every shard of its databases runs the engine that its node has.</span>
+        <span>All shards of its databases already run the engine version of their nodes.</span>
       )}
       {databases.length > 0 && (
         <ul className={classes.outlooks} aria-label="Databases">
-          {databases.map((each) => (
-            <li key={each.bdb_uid}>
-              <Outlook of={each} />
+          {databases.map((database) => (
+            <li key={database.bdb_uid}>
+              <DatabasePlan of={database} />
             </li>
           ))}
         </ul>
@@ -52,11 +55,11 @@ export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void
   );
 }
 
-function Outlook({ of }: { of: NodeUpgrade }) {
+function DatabasePlan({ of }: { of: NodeUpgrade }) {
   if (of.refused) {
     return (
       <>
-        <b>{of.name}</b> is left as it is. {of.refused}
+        <b>{of.name}</b> is not upgraded. {of.refused}
       </>
     );
   }

@@ -1,4 +1,4 @@
-/** The state of a node in words. */
+/** State of a node as text with a tone. */
 import { dutyOf, lossOf } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import type { Tone } from '@/ui/Status';

@@ -19,15 +19,17 @@ describe('heldWords', () => {
 });
 
 describe('removalWords', () => {
-  it('tells a living node from a dead one', () => {
+  it('distinguishes reachable and unreachable nodes', () => {
     expect(removalWords(node(), [shard('master')])).toContain('They move to other nodes first.');
-    expect(removalWords(node({ status: 'down' }), [shard('slave')])).toContain('made anew');
+    expect(removalWords(node({ status: 'down' }), [shard('slave')])).toContain(
+      'rebuilt on other nodes',
+    );
     expect(removalWords(node(), [])).not.toContain('move');
   });
 });
 
 describe('nodeState', () => {
-  it('says what is broken before what is meant', () => {
+  it('gives failures precedence over maintenance and removal', () => {
     expect(nodeState(node({ in_maintenance: true })).text).toBe('In maintenance');
     expect(nodeState(node({ status: 'decommissioning' })).text).toBe('Being removed');
     expect(nodeState(node({ in_maintenance: true, status: 'down' })).text).toBe('Down');

@@ -1,4 +1,4 @@
-/** What is on a node, and what its removal means. Pure. */
+/** Texts about the shards on a node and the consequences of its removal. Pure. */
 import type { Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 
@@ -15,10 +15,10 @@ export function heldWords(uid: number, shards: readonly Shard[]): string {
 
 export function removalWords(node: Node, shards: readonly Shard[]): string {
   const held = heldWords(node.uid, shards);
-  const end = 'Then the cluster forgets the node; to come back, it joins anew.';
+  const end = 'Then the node leaves the cluster. To use the machine again, join it as a new node.';
   if (!shards.length) return `${held} ${end}`;
-  const dead = node.status === 'down' || node.agent_status !== 'connected';
-  return dead
-    ? `${held} It does not answer: they are made anew on other nodes from the other copy of each pair, or given up where there is no room. ${end}`
+  const isUnreachable = node.status === 'down' || node.agent_status !== 'connected';
+  return isUnreachable
+    ? `${held} The node is unreachable. Its shards are rebuilt on other nodes from their remaining copies. Without enough memory on other nodes, the remaining copies have no replicas. ${end}`
     : `${held} They move to other nodes first. ${end}`;
 }
