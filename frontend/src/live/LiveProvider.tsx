@@ -1,4 +1,4 @@
-/** Hands the one Live object to the tree and runs it while somebody is signed in. */
+/** React context of the `Live` object, which runs while a user is signed in, and hooks for its data. */
 import { useQueryClient } from '@tanstack/react-query';
 import {
   createContext,
@@ -26,7 +26,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
 export function useLive(): Live {
   const live = useContext(LiveContext);
-  if (!live) throw new Error('useLive needs a LiveProvider above it');
+  if (!live) throw new Error('useLive requires a LiveProvider');
   return live;
 }
 
@@ -40,23 +40,23 @@ export function useFreshness(): Freshness {
   return useSyncExternalStore(freshness.subscribe, freshness.get);
 }
 
-/** What a part of the page fails with, if one does. */
+/** Return the error message of a component that fails to draw live data; null if all work. */
 export function useFault(): string | null {
   const { fault } = useLive();
   return useSyncExternalStore(fault.subscribe, fault.get);
 }
 
-/** Keeps a topic in the stream while the component is mounted. */
+/** Subscribe the stream to a topic while the component is mounted. */
 export function useTopic(topic: string): void {
   const live = useLive();
   useEffect(() => live.want(topic), [live, topic]);
 }
 
-/** Runs `draw` after every batch of samples, and once at once. */
+/** Run `draw` immediately and after every batch of samples. */
 export function useTick(draw: () => void): void {
   const live = useLive();
   useEffect(() => {
-    // Registered first: what cannot be drawn yet may be drawn a second later.
+    // Register first: if drawing fails now, it is retried with the next batch.
     const stop = live.onTick(draw);
     live.attempt(draw);
     return stop;

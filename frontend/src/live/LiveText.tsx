@@ -1,4 +1,4 @@
-/** A live number that is written straight into its text node: no React render per sample. */
+/** Live value that is written directly to its text node, without a React render per sample. */
 import { useCallback, useRef } from 'react';
 import { exact, format, type Unit } from '@/lib/format';
 import { useLive, useTick } from './LiveProvider';
@@ -6,13 +6,13 @@ import { useLive, useTick } from './LiveProvider';
 interface Props {
   topic: string;
   uid: string | number;
-  /** One metric, or several to be summed. */
+  /** One metric, or several metrics that are added. */
   metric: string | readonly string[];
   unit: Unit;
-  /** What a dash means; that no sample arrived when left out. */
+  /** Tooltip of the dash that is shown without a value; default: no recent sample. */
   nothing?: string | undefined;
   className?: string;
-  /** From which values on it wants a look. */
+  /** Return the tone of a value that needs attention. */
   toneOf?: (value: number) => 'attention' | 'broken' | undefined;
 }
 
@@ -30,7 +30,7 @@ export function LiveText({ topic, uid, metric, unit, nothing, className, toneOf 
     const text = format(unit, value);
     if (span.textContent !== text) span.textContent = text;
     const title = Number.isNaN(value)
-      ? (nothing ?? 'No sample in the last seconds')
+      ? (nothing ?? 'No samples in the last few seconds')
       : exact(unit, value);
     if (span.title !== title) span.title = title;
     const tone = Number.isNaN(value) ? undefined : toneOf?.(value);

@@ -1,4 +1,4 @@
-/** How busy the processors of a node are; told apart when they have nothing left. */
+/** CPU usage of a node, highlighted if it is close to the maximum. */
 import { busyness } from '@/lib/thresholds';
 import { LiveText } from './LiveText';
 

@@ -6,7 +6,7 @@ import { applyChanges } from './apply';
 const bdb = (uid: number, name: string) => ({ uid, name }) as Bdb;
 
 describe('applyChanges', () => {
-  it('folds into lists that were loaded and leaves the others to be loaded', () => {
+  it('applies changes to loaded lists and does not create other lists', () => {
     const client = new QueryClient();
     client.setQueryData(['bdbs'], [bdb(1, 'one')]);
     applyChanges(client, [
@@ -17,13 +17,13 @@ describe('applyChanges', () => {
     expect(client.getQueryData(['nodes'])).toBeUndefined();
   });
 
-  it('folds what came while a reply was on its way over that reply, and asks once', async () => {
+  it('applies changes that arrive during a request to its reply, without another request', async () => {
     const client = new QueryClient();
     client.setQueryData(['bdbs'], [bdb(1, 'old')]);
     let reply: (list: Bdb[]) => void = () => undefined;
-    let asked = 0;
+    let requests = 0;
     const queryFn = () => {
-      asked += 1;
+      requests += 1;
       return new Promise<Bdb[]>((resolve) => {
         reply = resolve;
       });
@@ -34,27 +34,27 @@ describe('applyChanges', () => {
     }
     applyChanges(client, [{ kind: 'bdb', uid: 2, object: null }]);
     expect(client.getQueryData<Bdb[]>(['bdbs'])?.[0]?.name).toBe('changed again');
-    reply([bdb(1, 'stale'), bdb(2, 'deleted meanwhile')]);
+    reply([bdb(1, 'stale'), bdb(2, 'deleted during the request')]);
     await fetched;
     expect(client.getQueryData<Bdb[]>(['bdbs'])).toEqual([bdb(1, 'changed again')]);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
   });
 
-  it('keeps a limited number of events, and whatever goes on', async () => {
+  it('keeps a limited number of events, and all open events', async () => {
     const client = new QueryClient();
     const event = (uid: number, open = false) =>
       ({ uid, time_ms: uid, open }) as unknown as LogEvent;
     client.setQueryData(['events'], [event(2, true), event(1)]);
     client.setQueryData(['timeline', 0, 300], []);
-    const told = (from: number, to: number) =>
+    const eventChanges = (from: number, to: number) =>
       Array.from({ length: to - from }, (_, at) => from + at).map((uid) => ({
         kind: 'event' as const,
         uid,
         object: event(uid),
       }));
-    applyChanges(client, told(3, 1_500));
+    applyChanges(client, eventChanges(3, 1_500));
     expect(client.getQueryState(['timeline', 0, 300])?.isInvalidated).toBe(false);
-    applyChanges(client, told(1_500, 2_100));
+    applyChanges(client, eventChanges(1_500, 2_100));
     await vi.waitFor(() => expect(client.getQueryData<LogEvent[]>(['events'])?.length).toBe(1_001));
     const kept = client.getQueryData<LogEvent[]>(['events']) ?? [];
     expect(kept[0]?.uid).toBe(2_099);
@@ -62,30 +62,30 @@ describe('applyChanges', () => {
     expect(client.getQueryState(['timeline', 0, 300])?.isInvalidated).toBe(true);
   });
 
-  it('asks for incidents again when an event or an outage is told, once for many', async () => {
+  it('refetches incidents after changes of events and outages, once for several changes', async () => {
     vi.useFakeTimers();
     const client = new QueryClient();
-    let asked = 0;
+    let requests = 0;
     const queryFn = async () => {
-      asked += 1;
+      requests += 1;
       return [];
     };
     const observer = new QueryObserver(client, { queryKey: ['incidents', 'all'], queryFn });
     const stop = observer.subscribe(() => undefined);
     await vi.advanceTimersByTimeAsync(0);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
     applyChanges(client, [{ kind: 'shard', uid: 1, object: {} }]);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
     applyChanges(client, [{ kind: 'outage', uid: 1, object: { uid: 1 } }]);
     applyChanges(client, [{ kind: 'event', uid: 7, object: { uid: 7 } }]);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(asked).toBe(2);
+    expect(requests).toBe(2);
     stop();
     vi.useRealTimers();
   });
 
-  it('ignores kinds it does not show', () => {
+  it('ignores kinds that are not cached', () => {
     const client = new QueryClient();
     expect(() => applyChanges(client, [{ kind: 'cluster', uid: 1, object: {} }])).not.toThrow();
   });

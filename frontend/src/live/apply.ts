@@ -1,4 +1,4 @@
-/** Puts stream changes into the query cache, many at a time. */
+/** Batched application of stream changes to the query cache. */
 import type { QueryClient } from '@tanstack/react-query';
 import { incidentsKey } from '@/api/incidents';
 import { isOpen } from '@/api/story';
@@ -16,38 +16,42 @@ const KEYS = {
 
 type ListKind = keyof typeof KEYS;
 
-/** The page has no use for the cluster object yet, nor for kinds of a newer console. */
-const isShown = (kind: ChangeKind): kind is ListKind => kind in KEYS;
+/**
+ * Whether objects of a kind are cached. The cluster object is not used, and newer consoles may send
+ * other kinds.
+ */
+const isCached = (kind: ChangeKind): kind is ListKind => kind in KEYS;
 
 export function applyChanges(client: QueryClient, changes: readonly Change[]): void {
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const group = changes.filter((change) => change.kind === kind);
-    if (isShown(kind)) fold(client, kind, group);
+    if (isCached(kind)) fold(client, kind, group);
     if (kind === 'event') trimEvents(client);
     if (kind === 'event' || kind === 'outage') refreshIncidents(client);
   }
 }
 
-/** Resyncs are told of all the time: this often the console is asked what has become of the incidents. */
-const INCIDENTS_MS = 500;
-const due = new WeakSet<QueryClient>();
+/** Delay before incidents are refetched. Limits the request rate, because resyncs cause frequent events. */
+const INCIDENT_REFETCH_MS = 500;
+const scheduled = new WeakSet<QueryClient>();
 
 function refreshIncidents(client: QueryClient): void {
-  if (due.has(client)) return;
-  due.add(client);
+  if (scheduled.has(client)) return;
+  scheduled.add(client);
   setTimeout(() => {
-    due.delete(client);
-    // A reply on its way may have been made before the change; cutting it short might never end.
+    scheduled.delete(client);
+    // The reply to a running request can predate the change. Wait for it instead of cancelling it,
+    // because frequent changes could cancel every request.
     if (client.isFetching({ queryKey: incidentsKey })) refreshIncidents(client);
     else void client.invalidateQueries({ queryKey: incidentsKey });
-  }, INCIDENTS_MS);
+  }, INCIDENT_REFETCH_MS);
 }
 
 function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
   const queryKey = KEYS[kind];
-  // A reply on its way was computed before this change and would undo it: folded over it when it comes. Asking
-  // again instead would never end while changes pour in.
-  if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') wait(client, kind, group);
+  // The reply to a running request can predate the change and would undo it, so the change is applied
+  // to the reply as well. Sending the request again would never end while changes arrive.
+  if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') addPending(client, kind, group);
   client.setQueryData<readonly unknown[]>(queryKey, (list) => list && folded(kind, list, group));
 }
 
@@ -57,30 +61,33 @@ function folded(
   group: readonly Change[],
 ): readonly unknown[] {
   const entries = group.map(({ uid, object }) => ({ id: String(uid), object }));
-  // Which rules fit which objects is known by `kind`, which the type system cannot follow here.
+  // `kind` determines the rules and the object type, but the type system cannot derive this.
   const rules = RULES[kind] as unknown as Rules<unknown>;
   return foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append');
 }
 
-/** Of the log: as many are kept once there are twice as many. */
+/** Number of events that remain after trimming. The list is trimmed when it has twice as many. */
 const EVENTS_KEPT = 1_000;
 const trimming = new WeakSet<QueryClient>();
 
-/** The timeline and the log ask for what is older by themselves; they relied on the list for all that came since they asked. */
+/**
+ * Remove old events from the list. The timeline and the event log fetch older events themselves but
+ * rely on the list for events since their last request, so they are refetched first.
+ */
 function trimEvents(client: QueryClient): void {
   const count = client.getQueryData<readonly LogEvent[]>(KEYS.event)?.length ?? 0;
   if (count < 2 * EVENTS_KEPT || trimming.has(client)) return;
   trimming.add(client);
-  const asked = [['timeline'], ['log'], ['health']].map((queryKey) =>
+  const refetched = [['timeline'], ['log'], ['health']].map((queryKey) =>
     client.invalidateQueries({ queryKey }),
   );
-  void Promise.all(asked).then(() => {
+  void Promise.all(refetched).then(() => {
     client.setQueryData<readonly LogEvent[]>(
       KEYS.event,
       (list) =>
         list && [
           ...list.slice(0, EVENTS_KEPT),
-          // What goes on is told of by its event, however old.
+          // Open events represent a current state and are kept regardless of their age.
           ...list.slice(EVENTS_KEPT).filter(isOpen),
         ],
     );
@@ -88,34 +95,36 @@ function trimEvents(client: QueryClient): void {
   });
 }
 
-/** Changes that came while a reply was on its way, by kind. */
+/** Changes that arrived during a request, by kind. */
 const pending = new WeakMap<QueryClient, Map<ListKind, Change[]>>();
 
-function wait(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
-  const waiting = pending.get(client) ?? attend(client);
-  waiting.set(kind, [...(waiting.get(kind) ?? []), ...group]);
+function addPending(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
+  const pendingChanges = pending.get(client) ?? trackReplies(client);
+  pendingChanges.set(kind, [...(pendingChanges.get(kind) ?? []), ...group]);
 }
 
-function attend(client: QueryClient): Map<ListKind, Change[]> {
-  const waiting = new Map<ListKind, Change[]>();
-  pending.set(client, waiting);
+function trackReplies(client: QueryClient): Map<ListKind, Change[]> {
+  const pendingChanges = new Map<ListKind, Change[]>();
+  pending.set(client, pendingChanges);
   client.getQueryCache().subscribe((event) => {
     if (event.type !== 'updated') return;
     const { action, query } = event;
     if (action.type !== 'error' && !(action.type === 'success' && !action.manual)) return;
-    const kind = [...waiting.keys()].find((one) => query.queryKey.join() === KEYS[one].join());
-    const group = kind && waiting.get(kind);
+    const kind = [...pendingChanges.keys()].find(
+      (candidate) => query.queryKey.join() === KEYS[candidate].join(),
+    );
+    const group = kind && pendingChanges.get(kind);
     if (!kind || !group) return;
-    waiting.delete(kind);
+    pendingChanges.delete(kind);
     client.setQueryData<readonly unknown[]>(
       KEYS[kind],
       (list) => list && folded(kind, list, group),
     );
   });
-  return waiting;
+  return pendingChanges;
 }
 
-/** After every (re)connection: what changed while nobody listened. */
+/** Refetch all lists after a (re)connection, because changes were missed. */
 export function refreshObjects(client: QueryClient): void {
   void client.refetchQueries({
     type: 'active',

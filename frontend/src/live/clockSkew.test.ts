@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { ClockSkew } from './clockSkew';
 
 describe('ClockSkew', () => {
-  it('takes travel time for no skew', () => {
+  it('ignores network latency', () => {
     const skew = new ClockSkew();
     skew.greeted(1_000_000, 1_000_400);
     expect(skew.offset).toBe(0);
   });
 
-  it('learns from samples that a late greeting was only late', () => {
+  it('corrects the effect of a delayed greeting with later samples', () => {
     const skew = new ClockSkew();
     skew.greeted(1_000_000, 1_009_000);
     expect(skew.offset).toBe(-9_000);
@@ -16,7 +16,7 @@ describe('ClockSkew', () => {
     expect(skew.offset).toBe(0);
   });
 
-  it('keeps a real difference, in both directions', () => {
+  it('keeps a real skew in both directions', () => {
     const ahead = new ClockSkew();
     ahead.greeted(1_060_000, 1_000_000);
     ahead.sampled(1_061_000, 1_001_400);

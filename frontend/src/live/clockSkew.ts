@@ -1,15 +1,16 @@
 /**
- * How far the console's clock is ahead of ours, so that the axis is right on a machine with a
- * wrong clock. Travel time makes it look smaller than it is, so the largest look is the best one.
+ * Estimate of the difference between the console's clock and the browser's clock, so that the time
+ * axis is correct on a machine with a wrong clock. Network latency reduces the observed difference,
+ * so the largest observation is the best estimate.
  */
 
-/** Most clocks are synchronised: a small difference is travel time, not skew. */
+/** Differences below this limit are network latency, because most clocks are synchronized. */
 const SAME_CLOCK_MS = 2_000;
 
 export class ClockSkew {
   private best = 0;
 
-  /** A new connection: clocks may have been set since the last one. */
+  /** Start a new estimate for a new connection, because clocks may have been set. */
   greeted(theirs: number, ours: number): void {
     this.best = theirs - ours;
   }

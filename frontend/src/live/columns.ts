@@ -1,23 +1,26 @@
-/** History as columns of numbers: from the reply, appended to, and cut to a window. Pure. */
+/**
+ * Stored history as numeric columns: conversion of replies, concatenation, and extraction of a
+ * window. Pure.
+ */
 import type { History } from '@/api/history';
 
 export interface PastColumns {
-  /** Epoch second at which the first interval begins, and seconds of each. */
+  /** Epoch second at which the first interval starts; `step` is the length of an interval in seconds. */
   from: number;
   step: number;
   count: number;
-  /** By uid and metric; NaN for a gap. */
+  /** Values by uid and metric; NaN for a gap. */
   series: ReadonlyMap<string, ReadonlyMap<string, Float64Array>>;
 }
 
-/** An interval that has just begun says little: its average jumps about. */
-const TOO_YOUNG = 0.2;
+/** Share of an interval that must have passed. Before that, its average varies too much. */
+const MIN_ELAPSED_SHARE = 0.2;
 
-/** `now` is when the reply was made, epoch seconds. */
+/** Convert a reply. `now`: time of the reply in epoch seconds. */
 export function toColumns(reply: History, now: number): PastColumns {
   const { from, step, count, metrics } = reply;
-  const young = now - (from + (count - 1) * step) < step * TOO_YOUNG && count > 1;
-  const length = step > 1 && young ? count - 1 : count;
+  const isIncomplete = now - (from + (count - 1) * step) < step * MIN_ELAPSED_SHARE && count > 1;
+  const length = step > 1 && isIncomplete ? count - 1 : count;
   const series = new Map(
     Object.entries(reply.series).map(([uid, rows]) => [
       uid,
@@ -35,7 +38,7 @@ function numbers(row: readonly (number | null)[], count: number, length: number)
 
 export const endOf = ({ from, step, count }: PastColumns): number => from + step * count;
 
-/** `older` continued by `newer`, which knows better where they overlap; from `keep` on. */
+/** Append `newer` to `older`, from epoch second `keep`. Where they overlap, `newer` has precedence. */
 export function append(older: PastColumns, newer: PastColumns, keep: number): PastColumns {
   const { step } = newer;
   const from = Math.max(older.from, keep);
@@ -47,8 +50,8 @@ export function append(older: PastColumns, newer: PastColumns, keep: number): Pa
     const names = [...(after ?? before ?? new Map()).keys()];
     const joined = names.map((name): [string, Float64Array] => {
       const row = new Float64Array(count).fill(Number.NaN);
-      place(row, before?.get(name), (older.from - from) / step);
-      place(row, after?.get(name), (newer.from - from) / step);
+      copyTo(row, before?.get(name), (older.from - from) / step);
+      copyTo(row, after?.get(name), (newer.from - from) / step);
       return [name, row];
     });
     series.set(uid, new Map(joined));
@@ -56,15 +59,15 @@ export function append(older: PastColumns, newer: PastColumns, keep: number): Pa
   return { from, step, count, series };
 }
 
-/** Copies `values` into `row` beginning at `at`, which may lie before the row. */
-function place(row: Float64Array, values: Float64Array | undefined, at: number): void {
+/** Copy `values` to `row`, starting at index `at`, which may be negative. */
+function copyTo(row: Float64Array, values: Float64Array | undefined, at: number): void {
   if (!values) return;
   const first = Math.max(0, -at);
   const last = Math.min(values.length, row.length - at);
   if (last > first) row.set(values.subarray(first, last), at + first);
 }
 
-/** The intervals of one row that touch [from, to]; NaN where nothing is known. */
+/** Return the intervals of one row that overlap [from, to]; NaN without data. */
 export function cut(
   columns: PastColumns,
   uid: string,
@@ -74,11 +77,11 @@ export function cut(
   const first = Math.floor((from - columns.from) / columns.step);
   const last = Math.ceil((to - columns.from) / columns.step);
   const row = new Float64Array(Math.max(0, last - first)).fill(Number.NaN);
-  place(row, columns.series.get(uid)?.get(metric), -first);
+  copyTo(row, columns.series.get(uid)?.get(metric), -first);
   return row;
 }
 
-/** Beginning of the first interval that `cut` returns. */
+/** Return the start of the first interval that `cut` returns. */
 export function cutFrom(columns: PastColumns, from: number): number {
   return columns.from + Math.floor((from - columns.from) / columns.step) * columns.step;
 }

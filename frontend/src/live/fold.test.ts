@@ -17,13 +17,13 @@ describe('foldList', () => {
     expect(removed).toEqual([list[1]]);
   });
 
-  it('keeps the identity of what did not change', () => {
+  it('keeps the identity of unchanged elements', () => {
     expect(fold(list, bdb(1, 'one'))).toBe(list);
     expect(fold(list, bdb(1, 'uno'))[1]).toBe(list[1]);
     expect(foldList(list, [{ id: '9', object: null }], RULES.bdb)).toBe(list);
   });
 
-  it('never lets an older object replace a newer one', () => {
+  it('never replaces a newer object by an older one', () => {
     const known = [bdb(1, 'new', '2026-01-01T00:00:05Z')];
     expect(fold(known, bdb(1, 'old', '2026-01-01T00:00:01Z'))).toBe(known);
     const overtaken = fold(
@@ -34,20 +34,20 @@ describe('foldList', () => {
     expect(overtaken.map(({ name }) => name)).toEqual(['new']);
   });
 
-  it('takes the last of several changes of one object, also a removal', () => {
+  it('applies the last of several changes of one object, including a removal', () => {
     expect(fold([], bdb(1, 'a'), bdb(1, 'b')).map(({ name }) => name)).toEqual(['b']);
     const gone = foldList([], [entry(bdb(1, 'a')), { id: '1', object: null }], RULES.bdb);
     expect(gone).toEqual([]);
   });
 
-  it('never lets a finished action run again', () => {
+  it('never changes a finished action back to running', () => {
     const done = { action_uid: 'x', status: 'completed', progress: 100 } as Action;
     const late = { ...done, status: 'running', progress: 50 } as Action;
     const known = [done];
     expect(foldList(known, [{ id: 'x', object: late }], RULES.action)).toBe(known);
   });
 
-  it('puts new events first, newest of them on top', () => {
+  it('prepends new events, newest first', () => {
     const event = (uid: number) => ({ uid }) as LogEvent;
     const entries = [3, 4].map((uid) => ({ id: String(uid), object: event(uid) }));
     const folded = foldList([event(2), event(1)], entries, RULES.event, 'prepend');

@@ -1,7 +1,7 @@
 /**
- * Pure fold of stream changes into cached lists. A list that did not change keeps its identity,
- * an unchanged element too, so React renders only what is different. An older object never
- * replaces a newer one: replies of the REST API and the stream may overtake each other.
+ * Pure application of stream changes to cached lists. Unchanged lists and elements keep their
+ * identity, so React renders only differences. An older object never replaces a newer one, because
+ * replies of the REST API and the stream can overtake each other.
  */
 import type { Action, Bdb, LogEvent, Node, Shard } from '@/api/types';
 
@@ -12,7 +12,7 @@ export interface Entry<T> {
 
 export interface Rules<T> {
   id: (item: T) => string;
-  /** True when `next` is older than what is known and has to be ignored. */
+  /** Whether `next` is older than the known object and must be ignored. */
   stale: (known: T, next: T) => boolean;
 }
 

@@ -22,11 +22,11 @@ describe('fold', () => {
     ['mean', [3, 7, 3, GAP]],
     ['max', [5, 7, 3, GAP]],
     ['min', [1, 7, 3, GAP]],
-  ])('%s takes what is known', (rule, expected) => {
+  ])('%s ignores missing values', (rule, expected) => {
     expect(folded(rule)).toEqual(expected);
   });
 
-  it('changes the unit at the end', () => {
+  it('applies the scale to the result', () => {
     expect(folded('mean', 10)).toEqual([30, 70, 30, GAP]);
   });
 });

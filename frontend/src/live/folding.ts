@@ -1,4 +1,4 @@
-/** Several series as one: the sum, mean, highest or lowest of what is known at each instant. Pure. */
+/** Combination of several series into one: sum, mean, maximum or minimum of the available values. Pure. */
 
 export type Rule = 'sum' | 'mean' | 'max' | 'min';
 
@@ -9,7 +9,7 @@ interface Folded {
   scale?: number;
 }
 
-/** Tells the values of one uid in one or more pieces, each beginning at an index of the result. */
+/** Pass the values of one uid to `add` in one or more pieces. `at` is the index of a piece in the result. */
 export type Each = (
   uid: string,
   metric: string,
@@ -24,7 +24,7 @@ const MERGE: Record<Rule, (a: number, b: number) => number> = {
   min: Math.min,
 };
 
-/** An instant nobody knows stays NaN. */
+/** Combine the series of `uids`. Positions without any value are NaN. */
 export function fold(
   { uids, metric, rule = 'sum', scale = 1 }: Folded,
   length: number,
@@ -33,18 +33,18 @@ export function fold(
   const result = new Float64Array(length).fill(Number.NaN);
   const counts = rule === 'mean' ? new Uint16Array(length) : null;
   const merge = MERGE[rule];
-  const take = (at: number, values: Float64Array) => {
+  const mergePiece = (at: number, values: Float64Array) => {
     const end = Math.min(values.length, length - at);
     for (let index = 0; index < end; index += 1) {
       const value = values[index] ?? Number.NaN;
       if (Number.isNaN(value)) continue;
-      const place = at + index;
-      const now = result[place] ?? Number.NaN;
-      result[place] = Number.isNaN(now) ? value : merge(now, value);
-      if (counts) counts[place] = (counts[place] ?? 0) + 1;
+      const position = at + index;
+      const now = result[position] ?? Number.NaN;
+      result[position] = Number.isNaN(now) ? value : merge(now, value);
+      if (counts) counts[position] = (counts[position] ?? 0) + 1;
     }
   };
-  for (const uid of uids) each(uid, metric, take);
+  for (const uid of uids) each(uid, metric, mergePiece);
   if (counts || scale !== 1) {
     for (let index = 0; index < length; index += 1) {
       result[index] = ((result[index] ?? Number.NaN) / (counts?.[index] || 1)) * scale;

@@ -1,4 +1,4 @@
-/** The frames of the console's event stream. */
+/** Frames of the console's event stream. */
 
 export interface Hello {
   server_time: number;
@@ -12,7 +12,7 @@ export interface History {
   metrics: string[];
   from: number;
   count: number;
-  /** Per series, for each metric, one value per second. */
+  /** Values by series: for each metric, one value per second. */
   series: Record<string, (number | null)[][]>;
 }
 

@@ -14,7 +14,7 @@ describe('freshness', () => {
     expect(freshness(sample, NOW, 0, lost)).toBe(word);
   });
 
-  it('reckons in the clock of the console', () => {
+  it('uses the clock of the console', () => {
     expect(freshness({ taken: NOW + 60_000, arrived: NOW }, NOW, 60_000, false)).toBe('fresh');
   });
 });

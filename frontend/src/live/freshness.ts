@@ -1,14 +1,15 @@
-/** Whether what is shown is as new as it looks. Pure. */
+/** Freshness of the displayed data. Pure. */
 
-/** waiting: nothing has come yet; late: the newest sample is old; lost: there is no connection. */
+/** waiting: no samples yet; late: the newest sample is old; lost: no connection. */
 export type Freshness = 'waiting' | 'fresh' | 'late' | 'lost';
 
-/** A sample a second, told within half a second; some seconds are lost in any network. */
+/** Maximum age of the newest sample. Samples arrive every second within half a second; a few may get lost. */
 export const LATE_MS = 4_000;
 
 /**
- * By when the newest sample was taken (console's clock) and when it arrived (this one, as `now`). A sample that took
- * long is old, however recently it arrived.
+ * Return the freshness. `taken`: time of the newest sample by the console's clock. `arrived`: time of
+ * its arrival by the browser's clock, like `now`. A sample with a long transmission time is late even
+ * if it has just arrived.
  */
 export function freshness(
   { taken, arrived }: { taken: number; arrived: number },

@@ -4,7 +4,10 @@ import { HeatPast, type HeatWanted, joined, pauseMs, toColumns } from './heat';
 
 const NOW = 1_700_000_000;
 
-/** Columns of `step` seconds in each of which `requests` took 100 µs; `silent` of them were not counted. */
+/**
+ * Return columns of `step` seconds with `requests` requests of 100 µs each. `silent`: columns
+ * without data.
+ */
 function reply(
   { from, to, step = 1, perDecade = 20 }: HeatWanted,
   requests = 1,
@@ -27,7 +30,7 @@ function reply(
 }
 
 describe('toColumns', () => {
-  it('counts rows from the same place, whatever the lowest row of a reply is', () => {
+  it('numbers rows independently of the lowest row of a reply', () => {
     const columns = toColumns({
       ...reply({ from: 100, to: 102 }),
       columns: [[3, 7, 8], []],
@@ -39,7 +42,7 @@ describe('toColumns', () => {
 });
 
 describe('joined', () => {
-  it('believes what was told later, and forgets what is out of sight', () => {
+  it('prefers newer columns and removes columns before the window', () => {
     const older = toColumns(reply({ from: 100, to: 104 }, 1));
     const newer = toColumns(reply({ from: 103, to: 106 }, 2));
     const found = joined(older, newer, 102);
@@ -53,56 +56,56 @@ describe('joined', () => {
 });
 
 describe('pauseMs', () => {
-  it('follows the width of a column within limits', () => {
+  it('depends on the width of a column, within limits', () => {
     expect([1, 3, 20, 300].map(pauseMs)).toEqual([2_000, 2_000, 10_000, 30_000]);
   });
 });
 
 describe('HeatPast', () => {
   let now: number;
-  let asked: HeatWanted[];
-  let answer: (wanted: HeatWanted) => LatencyHistory;
+  let requests: HeatWanted[];
+  let respond: (wanted: HeatWanted) => LatencyHistory;
   let past: HeatPast;
   const settled = () => Promise.resolve().then(() => Promise.resolve());
   const want = async (from: number, to: number) => {
     past.want({ from, to });
     await settled();
   };
-  const pass = async (seconds: number) => {
+  const advance = async (seconds: number) => {
     now += seconds;
     await want(now - 60, now);
   };
 
   beforeEach(() => {
     now = NOW;
-    asked = [];
-    answer = (wanted) => reply(wanted);
+    requests = [];
+    respond = (wanted) => reply(wanted);
     past = new HeatPast(
       async (wanted) => {
-        asked.push(wanted);
-        return answer(wanted);
+        requests.push(wanted);
+        return respond(wanted);
       },
       () => now * 1_000,
       () => undefined,
     );
   });
 
-  it('reads the window once, and then what may have changed since, in the same grid', async () => {
+  it('reads the window once, and then only columns that may have changed, with the same grid', async () => {
     await want(NOW - 60, NOW);
     await want(NOW - 60, NOW);
-    expect(asked).toEqual([{ from: NOW - 60, to: NOW }]);
-    await pass(1);
-    expect(asked.length, 'not every second').toBe(1);
-    await pass(1);
-    expect(asked[1]).toEqual({ from: NOW - 6, to: NOW + 2, step: 1, perDecade: 20 });
+    expect(requests).toEqual([{ from: NOW - 60, to: NOW }]);
+    await advance(1);
+    expect(requests.length, 'no request every second').toBe(1);
+    await advance(1);
+    expect(requests[1]).toEqual({ from: NOW - 6, to: NOW + 2, step: 1, perDecade: 20 });
     const { columns } = past.read(NOW - 58, NOW + 2);
     expect(columns.length).toBe(60);
     expect(columns.every((column) => column?.counts[0] === 1)).toBe(true);
   });
 
-  it('ends the request when nobody looks any more, and asks anew', async () => {
+  it('cancels the request without subscribers, and sends it again later', async () => {
     const signals: AbortSignal[] = [];
-    const left = new HeatPast(
+    const cancelled = new HeatPast(
       (wanted, signal) => {
         signals.push(signal);
         return Promise.resolve(reply(wanted));
@@ -110,57 +113,57 @@ describe('HeatPast', () => {
       () => now * 1_000,
       () => undefined,
     );
-    left.want({ from: NOW - 60, to: NOW });
-    left.leave();
+    cancelled.want({ from: NOW - 60, to: NOW });
+    cancelled.leave();
     await Promise.resolve();
     expect(signals[0]?.aborted).toBe(true);
-    expect(left.pending, 'what was cancelled is not read').toBe(true);
-    left.want({ from: NOW - 60, to: NOW });
-    await vi.waitFor(() => expect(left.pending).toBe(false));
+    expect(cancelled.pending, 'cancelled requests return no data').toBe(true);
+    cancelled.want({ from: NOW - 60, to: NOW });
+    await vi.waitFor(() => expect(cancelled.pending).toBe(false));
   });
 
-  it('reads anew what has another length, an earlier beginning, or came after a long time', async () => {
+  it('reads the entire window after a change of its length, an earlier start, or a long pause', async () => {
     await want(NOW - 60, NOW);
     await want(NOW - 300, NOW);
     await want(NOW - 400, NOW - 100);
     now += 3_600;
     await want(now - 300, now);
-    expect(asked.map(({ step }) => step)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(requests.map(({ step }) => step)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  it('asks no more about what is long past', async () => {
+  it('does not read past windows again', async () => {
     await want(NOW - 600, NOW - 300);
     now += 60;
     await want(NOW - 600, NOW - 300);
-    expect(asked.length).toBe(1);
+    expect(requests.length).toBe(1);
   });
 
-  it('calls nothing a gap that may still be told', async () => {
-    answer = (wanted) => reply(wanted, 1, [NOW - 20, NOW - 2, NOW - 1]);
+  it('does not report a gap while data may still arrive', async () => {
+    respond = (wanted) => reply(wanted, 1, [NOW - 20, NOW - 2, NOW - 1]);
     await want(NOW - 60, NOW);
     const { columns } = past.read(NOW - 60, NOW);
     expect(columns[40]?.seconds).toBe(0);
     expect(columns.slice(58)).toEqual([undefined, undefined]);
   });
 
-  it('says why there is nothing, tries again after a while, and keeps what it has', async () => {
-    const works = answer;
-    answer = () => {
+  it('returns the error, retries after a pause, and keeps existing data', async () => {
+    const succeeding = respond;
+    respond = () => {
       throw new Error('no');
     };
     expect(past.pending).toBe(true);
     await want(NOW - 60, NOW);
     expect(past.pending).toBe(false);
     expect(past.reason).toBe('The stored history could not be read: no');
-    await pass(1);
-    expect(asked.length).toBe(1);
-    answer = works;
-    await pass(5);
+    await advance(1);
+    expect(requests.length).toBe(1);
+    respond = succeeding;
+    await advance(5);
     expect(past.reason).toBeUndefined();
-    answer = () => {
+    respond = () => {
       throw new Error('no');
     };
-    await pass(2);
+    await advance(2);
     expect(past.reason).toBeUndefined();
     expect(past.read(now - 60, now - 5).columns[0]?.counts).toEqual([1]);
   });

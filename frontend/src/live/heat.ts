@@ -1,6 +1,6 @@
 /**
- * Latency histograms over time, for heat maps: read from the store once, and then only what is new or may have been
- * incomplete. While nobody looks, nothing is asked.
+ * Latency histograms over time, for heat maps. They are read from the store once. Afterwards, only
+ * columns that are new or may have been incomplete are read, and only while a chart is subscribed.
  */
 import type { LatencyHistory } from '@/api/history';
 import { messageOf } from '@/api/http';
@@ -11,7 +11,7 @@ import type { Heat, HeatColumn } from '@/ui/chart/heat/types';
 export interface HeatWanted {
   from: number;
   to: number;
-  /** Columns and rows as they were told before. */
+  /** Grid of earlier replies, so that columns can be appended. */
   step?: number;
   perDecade?: number;
 }
@@ -21,17 +21,17 @@ interface Window {
   to: number;
 }
 
-interface Known extends Window {
+interface LoadedHeat extends Window {
   step: number;
   perDecade: number;
   columns: ReadonlyMap<number, HeatColumn>;
 }
 
-/** Below this width columns are made of single seconds, which come within a moment. */
-const FINE = 10;
-/** How late what columns are made of may be stored, by the width of columns. */
-const LATE = { fine: 5, coarse: 75 };
-const AGAIN_MS = 5_000;
+/** Below this width in seconds, columns are based on single seconds, which are stored almost immediately. */
+const FINE_BELOW = 10;
+/** Maximum delay until data is stored, in seconds, by the width of columns. */
+const STORE_DELAY = { fine: 5, coarse: 75 };
+const RETRY_MS = 5_000;
 
 export const toColumns = (reply: LatencyHistory): Map<number, HeatColumn> =>
   new Map(
@@ -41,10 +41,13 @@ export const toColumns = (reply: LatencyHistory): Map<number, HeatColumn> =>
     ]),
   );
 
-/** How often to ask for what is new: as often as there may be a difference to see. */
+/**
+ * Return the interval between reads in milliseconds. Wider columns change less visibly and are read
+ * less often.
+ */
 export const pauseMs = (step: number): number => Math.min(30, Math.max(2, step / 2)) * 1_000;
 
-/** `older` continued by `newer`; what began before `from` is forgotten. */
+/** Append `newer` to `older` and remove columns before `from`. */
 export function joined(
   older: ReadonlyMap<number, HeatColumn>,
   newer: ReadonlyMap<number, HeatColumn>,
@@ -54,17 +57,17 @@ export function joined(
 }
 
 export class HeatPast {
-  /** Why it could not be read. */
+  /** Why the data could not be read. */
   reason: string | undefined;
-  private known: Known | null = null;
+  private known: LoadedHeat | null = null;
   private length = 0;
-  /** Of the request on its way. */
-  private asking: AbortController | null = null;
-  private quietUntil = 0;
+  /** Controller of the running request. */
+  private request: AbortController | null = null;
+  private nextReadAt = 0;
 
   constructor(
-    private readonly fetch: (wanted: HeatWanted, signal: AbortSignal) => Promise<LatencyHistory>,
-    /** Milliseconds, as the console's clock has them. */
+    private readonly fetch: (request: HeatWanted, signal: AbortSignal) => Promise<LatencyHistory>,
+    /** Current time in milliseconds of the console's clock. */
     private readonly now: () => number,
     private readonly changed: () => void,
   ) {}
@@ -80,63 +83,65 @@ export class HeatPast {
     const { step, perDecade } = known;
     const first = intervalStart(from, step);
     const count = Math.max(0, (intervalEnd(to, step) - first) / step);
-    const settled = this.now() / 1_000 - (step < FINE ? LATE.fine : Math.min(step, LATE.coarse));
+    const settled =
+      this.now() / 1_000 -
+      (step < FINE_BELOW ? STORE_DELAY.fine : Math.min(step, STORE_DELAY.coarse));
     const columns = Array.from({ length: count }, (_, index) => {
       const at = first + index * step;
       const column = known.columns.get(at);
-      // What nobody has told yet is not a gap before it is late.
+      // Missing data is a gap only after the maximum delay of the store.
       return column?.seconds || at + step <= settled ? column : undefined;
     });
     return { from: first, step, perDecade, columns };
   }
 
-  /** Sees to it that [from, to] becomes known and stays up to date; cheap when it already is. */
+  /** Read [from, to] if it is not up to date. Inexpensive if it is. */
   want(window: Window): void {
-    const wanted = this.due(window);
-    if (wanted) void this.load(wanted, window);
+    const request = this.due(window);
+    if (request) void this.load(request, window);
   }
 
-  /** What has to be asked now to know [from, to]; null when that is nothing. */
+  /** Return the request that is required for [from, to]; null if none is required now. */
   due({ from, to }: Window): HeatWanted | null {
     const { known } = this;
     const now = this.now();
-    if (this.asking) return null;
+    if (this.request) return null;
     if (!known || to - from !== this.length || from < known.from || from > known.to) {
-      return known || now >= this.quietUntil ? { from, to } : null;
+      return known || now >= this.nextReadAt ? { from, to } : null;
     }
     const { step, perDecade } = known;
-    const isOpen = Math.max(known.to, to) > now / 1_000 - step - LATE.coarse;
-    if (now < this.quietUntil || (to <= known.to && !isOpen)) return null;
-    const late = step < FINE ? LATE.fine + step : LATE.coarse + 2 * step;
-    const begin = intervalStart(Math.max(known.from, known.to - late), step);
-    return { from: begin, to: Math.max(to, begin + 1), step, perDecade };
+    const isOpen = Math.max(known.to, to) > now / 1_000 - step - STORE_DELAY.coarse;
+    if (now < this.nextReadAt || (to <= known.to && !isOpen)) return null;
+    const delay = step < FINE_BELOW ? STORE_DELAY.fine + step : STORE_DELAY.coarse + 2 * step;
+    const start = intervalStart(Math.max(known.from, known.to - delay), step);
+    return { from: start, to: Math.max(to, start + 1), step, perDecade };
   }
 
-  /** Nobody waits any more for what is asked just now. */
+  /** Cancel the running request, because no chart is subscribed. */
   leave(): void {
-    this.asking?.abort();
-    this.asking = null;
+    this.request?.abort();
+    this.request = null;
   }
 
-  private async load(wanted: HeatWanted, window: Window): Promise<void> {
-    const asking = new AbortController();
-    this.asking = asking;
+  private async load(request: HeatWanted, window: Window): Promise<void> {
+    const controller = new AbortController();
+    this.request = controller;
     try {
-      const reply = await this.fetch(wanted, asking.signal);
-      if (asking.signal.aborted) return;
-      const older = wanted.step && this.known ? this.known.columns : new Map();
+      const reply = await this.fetch(request, controller.signal);
+      if (controller.signal.aborted) return;
+      const older = request.step && this.known ? this.known.columns : new Map();
       const { step, per_decade: perDecade } = reply;
       const columns = joined(older, toColumns(reply), intervalStart(window.from, step));
       this.known = { ...window, step, perDecade, columns };
       this.length = window.to - window.from;
       this.reason = undefined;
-      this.quietUntil = this.now() + pauseMs(step);
+      this.nextReadAt = this.now() + pauseMs(step);
     } catch (error) {
-      if (asking.signal.aborted) return;
+      if (controller.signal.aborted) return;
       if (!this.known) this.reason = `The stored history could not be read: ${messageOf(error)}`;
-      this.quietUntil = this.now() + AGAIN_MS;
+      this.nextReadAt = this.now() + RETRY_MS;
     }
-    this.asking = null;
+    this.request = null;
     this.changed();
   }
 }

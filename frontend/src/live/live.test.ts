@@ -23,10 +23,10 @@ class FakeSource {
   }
 }
 
-const second = () => {
+const emitSample = () => {
   const at = Date.now();
   FakeSource.newest.emit('sample', { topic: 'cluster', t: Math.floor(at / 1000), at, series: {} });
-  vi.advanceTimersByTime(20); // a frame
+  vi.advanceTimersByTime(20); // one animation frame
 };
 
 describe('Live', () => {
@@ -35,7 +35,7 @@ describe('Live', () => {
   beforeEach(() => {
     vi.useFakeTimers();
     vi.stubGlobal('EventSource', FakeSource);
-    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('away')));
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('unavailable')));
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
     live = new Live(new QueryClient());
     live.start();
@@ -49,37 +49,37 @@ describe('Live', () => {
     vi.restoreAllMocks();
   });
 
-  it('tells everybody, though one of them throws, says so, and recovers', () => {
+  it('notifies all listeners even if one throws, reports the error, and recovers', () => {
     let broken = true;
-    const told = vi.fn();
+    const listener = vi.fn();
     live.onTick(() => {
       if (broken) throw new Error('a chart broke');
     });
-    live.onTick(told);
-    second();
-    second();
-    expect(told).toHaveBeenCalledTimes(2);
+    live.onTick(listener);
+    emitSample();
+    emitSample();
+    expect(listener).toHaveBeenCalledTimes(2);
     expect(live.fault.get()).toBe('a chart broke');
     broken = false;
-    second();
-    expect(told).toHaveBeenCalledTimes(3);
+    emitSample();
+    expect(listener).toHaveBeenCalledTimes(3);
     expect(live.fault.get()).toBeNull();
   });
 
-  it('is fresh while samples come, late when only beats do, lost without a connection', () => {
+  it('is fresh with samples, late with heartbeats only, and lost without a connection', () => {
     expect(live.freshness.get()).toBe('waiting');
-    second();
+    emitSample();
     expect(live.freshness.get()).toBe('fresh');
     vi.advanceTimersByTime(LATE_MS + 1_500);
     FakeSource.newest.emit('beat', {});
     expect(live.freshness.get()).toBe('late');
-    second();
+    emitSample();
     expect(live.freshness.get()).toBe('fresh');
     FakeSource.newest.onerror?.();
     expect(live.freshness.get()).toBe('lost');
   });
 
-  it('takes half a frame for a lost stream', () => {
+  it('treats an incomplete frame as a lost stream', () => {
     FakeSource.newest.listeners.get('sample')?.({ data: '{"topic":', lastEventId: '' });
     expect(live.state.get().phase).toBe('lost');
   });

@@ -1,7 +1,7 @@
 /**
- * Everything live in one object: stream, rings, clock. Samples go from the stream into the
- * rings and from there straight to canvases and text nodes, once per second; React hears only
- * about objects that changed.
+ * Owner of the live data: stream, ring buffers and clock. Samples go from the stream to the ring
+ * buffers, and once per second directly to canvases and text nodes. React renders only when objects
+ * change.
  */
 import type { QueryClient } from '@tanstack/react-query';
 import { messageOf, request } from '@/api/http';
@@ -17,49 +17,52 @@ import { LiveStream, type StreamState } from './stream';
 
 export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
 const HIDDEN_GRACE_MS = 30_000;
-/** After which a page that was just opened has other things to do no more. */
+/** Time for the initial requests of a page. The first refetch waits for it. */
 const SETTLED_MS = 2_000;
 const KEPT_DELAYS = 300;
-/** Rows (shard seconds) of history worth waiting for when a page opens. */
+/** Maximum number of history rows (shards × seconds) that are loaded when a page opens. */
 const HISTORY_ROWS = 15_000;
-const HISTORY_LEAST = 10;
-/** Of the 16 ms between two frames. */
+const MIN_HISTORY_SECONDS = 10;
+/** Time budget for listeners per frame, of the 16 ms between two frames. */
 const FRAME_BUDGET_MS = 6;
 const HEARTBEAT_MS = 1_000;
 
 export class Live {
   readonly state = createStore<StreamState>({ phase: 'idle' });
-  /** Whether samples come as they should. */
+  /** Whether samples arrive as expected. */
   readonly freshness = createStore<Freshness>('waiting');
-  /** What a part of the page failed with when it was told; null once all of them take samples again. */
+  /** Error of a listener; null when all listeners accept samples again. */
   readonly fault = createStore<string | null>(null);
   readonly past: Past;
   private readonly rings = new Map<string, TopicRing>();
-  private readonly wanted = new Map<string, number>();
+  private readonly topicSubscribers = new Map<string, number>();
   private readonly listeners = new Set<() => void>();
   private readonly delays: number[] = [];
   private readonly stream: LiveStream;
   private changes: Change[] = [];
   private frame = 0;
-  /** Something arrived while the listeners were being told. */
-  private more = false;
-  private follow: ReturnType<typeof setTimeout> | undefined;
-  private hidden: ReturnType<typeof setTimeout> | undefined;
-  private refreshing: ReturnType<typeof setTimeout> | undefined;
-  private greeted = false;
+  /** Whether data arrived while listeners were being notified. */
+  private hasNewData = false;
+  private followTimer: ReturnType<typeof setTimeout> | undefined;
+  private pauseTimer: ReturnType<typeof setTimeout> | undefined;
+  private refreshTimer: ReturnType<typeof setTimeout> | undefined;
+  private hasConnected = false;
   private running = false;
   private heartbeat: ReturnType<typeof setInterval> | undefined;
-  /** When the newest sample was taken and when it arrived, epoch milliseconds of the console's and of this clock. */
-  private sampled = { taken: Number.NaN, arrived: Number.NaN };
-  private failed: string | null = null;
+  /**
+   * Times at which the newest sample was taken (console's clock) and arrived (browser's clock), in
+   * epoch milliseconds.
+   */
+  private newestSample = { taken: Number.NaN, arrived: Number.NaN };
+  private listenerError: string | null = null;
   private readonly skew = new ClockSkew();
 
   constructor(private readonly client: QueryClient) {
     this.past = new Past(client, () => this.now());
     this.stream = new LiveStream({
       open: (url) => new EventSource(url),
-      onFrame: (name, data) => this.received(name, data),
-      onState: (state) => this.changed(state),
+      onFrame: (name, data) => this.handleFrame(name, data),
+      onState: (state) => this.handleState(state),
       history: () => this.historySeconds(),
     });
   }
@@ -68,18 +71,18 @@ export class Live {
     if (this.running) return;
     this.running = true;
     document.addEventListener('visibilitychange', this.onVisibility);
-    this.heartbeat = setInterval(() => this.look(), HEARTBEAT_MS);
-    this.refollow();
+    this.heartbeat = setInterval(() => this.updateFreshness(), HEARTBEAT_MS);
+    this.scheduleFollow();
   }
 
   stop(): void {
     this.running = false;
     document.removeEventListener('visibilitychange', this.onVisibility);
-    clearTimeout(this.follow);
-    clearTimeout(this.refreshing);
+    clearTimeout(this.followTimer);
+    clearTimeout(this.refreshTimer);
     clearInterval(this.heartbeat);
-    this.sampled = { taken: Number.NaN, arrived: Number.NaN };
-    this.greeted = false;
+    this.newestSample = { taken: Number.NaN, arrived: Number.NaN };
+    this.hasConnected = false;
     this.stream.stop();
     this.rings.clear();
   }
@@ -88,15 +91,15 @@ export class Live {
     this.stream.retryNow();
   }
 
-  /** Follows a topic for as long as somebody needs it. */
+  /** Subscribe to a topic. Returns a function that ends the subscription. */
   want(topic: string): () => void {
-    this.wanted.set(topic, (this.wanted.get(topic) ?? 0) + 1);
-    this.refollow();
+    this.topicSubscribers.set(topic, (this.topicSubscribers.get(topic) ?? 0) + 1);
+    this.scheduleFollow();
     return () => {
-      const left = (this.wanted.get(topic) ?? 1) - 1;
-      if (left > 0) this.wanted.set(topic, left);
-      else this.wanted.delete(topic);
-      this.refollow();
+      const count = (this.topicSubscribers.get(topic) ?? 1) - 1;
+      if (count > 0) this.topicSubscribers.set(topic, count);
+      else this.topicSubscribers.delete(topic);
+      this.scheduleFollow();
     };
   }
 
@@ -109,23 +112,23 @@ export class Live {
     return ring;
   }
 
-  /** Called once after samples arrived, before a frame is drawn. */
+  /** Call `listener` once after samples arrived, before a frame is drawn. */
   onTick(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Draws once; a failure is told as one of a tick is. */
+  /** Draw once. Errors are reported like those of tick listeners. */
   attempt(draw: () => void): void {
-    this.guarded(draw);
-    if (this.failed) this.schedule();
+    this.runGuarded(draw);
+    if (this.listenerError) this.schedule();
   }
 
   now(): number {
     return Date.now() + this.skew.offset;
   }
 
-  /** The second at the right edge of live charts: moves on even when samples stop. */
+  /** Return the second at the right edge of live charts. It advances even without samples. */
   edge(): number {
     let newest = 0;
     for (const topic of BASE_TOPICS) newest = Math.max(newest, this.ring(topic).newest);
@@ -133,7 +136,10 @@ export class Live {
     return second - newest > 2 ? second - 1 : newest;
   }
 
-  /** Milliseconds from the agent's look to this page: newest, and 99th percentile. */
+  /**
+   * Return the time between taking a sample on the agent and its arrival in the browser, in milliseconds:
+   * newest and 99th percentile.
+   */
   delay(): { last: number; p99: number } {
     const sorted = [...this.delays].sort((a, b) => a - b);
     const rank = Math.ceil(sorted.length * 0.99) - 1;
@@ -141,52 +147,57 @@ export class Live {
   }
 
   /**
-   * Shard topics are wide: ask for fewer seconds when there are hundreds of shards, or may be.
-   * Charts read what is missing from the store, and only the metrics they show.
+   * Return the seconds of history to request. Shard topics have many series, so fewer seconds are
+   * requested if there are (or may be) hundreds of shards. Charts read missing seconds from the
+   * store, and only the metrics that they show.
    */
   private historySeconds(): number {
-    const perShard = [...this.wanted.keys()].some((topic) => topic.startsWith('shards:'));
+    const perShard = [...this.topicSubscribers.keys()].some((topic) => topic.startsWith('shards:'));
     if (!perShard) return RETENTION;
     const shards = this.client.getQueryData<unknown[]>(['shards'])?.length ?? HISTORY_ROWS;
-    return Math.min(RETENTION, Math.max(HISTORY_LEAST, Math.floor(HISTORY_ROWS / (shards || 1))));
+    return Math.min(
+      RETENTION,
+      Math.max(MIN_HISTORY_SECONDS, Math.floor(HISTORY_ROWS / (shards || 1))),
+    );
   }
 
-  private refollow(): void {
+  private scheduleFollow(): void {
     if (!this.running) return;
-    clearTimeout(this.follow);
-    // A page change drops and adds topics in one go; wait for it to settle.
-    this.follow = setTimeout(() => {
+    clearTimeout(this.followTimer);
+    // Wait briefly, because navigation removes and adds several topics.
+    this.followTimer = setTimeout(() => {
       for (const topic of this.rings.keys()) {
         if (!this.isFollowed(topic)) this.rings.delete(topic);
       }
-      this.stream.follow([...BASE_TOPICS, ...this.wanted.keys()]);
+      this.stream.follow([...BASE_TOPICS, ...this.topicSubscribers.keys()]);
     }, 30);
   }
 
   private isFollowed(topic: string): boolean {
-    return this.wanted.has(topic) || BASE_TOPICS.some((base) => base === topic);
+    return this.topicSubscribers.has(topic) || BASE_TOPICS.some((base) => base === topic);
   }
 
   private onVisibility = (): void => {
-    clearTimeout(this.hidden);
+    clearTimeout(this.pauseTimer);
     if (document.hidden) {
-      // Browsers allow six connections per host: a tab nobody sees gives its own back.
-      this.hidden = setTimeout(() => this.stream.pause(), HIDDEN_GRACE_MS);
+      // Browsers allow six connections per host, so hidden tabs release theirs.
+      this.pauseTimer = setTimeout(() => this.stream.pause(), HIDDEN_GRACE_MS);
     } else {
-      this.refollow();
+      this.scheduleFollow();
     }
   };
 
-  private changed(state: StreamState): void {
+  private handleState(state: StreamState): void {
     this.state.set(state);
-    this.look();
-    // An EventSource does not tell why it failed; a plain call does, and a 401 leads to the login.
+    this.updateFreshness();
+    // EventSource does not report the cause of an error. A regular request does, and a 401
+    // redirects to the sign-in page.
     if (state.phase === 'lost' && state.attempt > 1) {
       request('GET', '/v1/cluster').catch(() => undefined);
     }
   }
 
-  private received<N extends FrameName>(name: N, data: Frames[N]): void {
+  private handleFrame<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {
       this.skew.greeted((data as Frames['hello']).server_time, Date.now());
       correctClock(this.skew.offset);
@@ -197,12 +208,15 @@ export class Live {
     this.schedule();
   }
 
-  /** What changed while nobody listened. At the beginning the page has just asked, so it can wait. */
+  /**
+   * Refetch objects that may have changed while disconnected. The first time, the page has just
+   * fetched them, so this can wait.
+   */
   private refresh(): void {
-    clearTimeout(this.refreshing);
-    const wait = this.greeted ? 0 : SETTLED_MS;
-    this.greeted = true;
-    this.refreshing = setTimeout(() => refreshObjects(this.client), wait);
+    clearTimeout(this.refreshTimer);
+    const wait = this.hasConnected ? 0 : SETTLED_MS;
+    this.hasConnected = true;
+    this.refreshTimer = setTimeout(() => refreshObjects(this.client), wait);
   }
 
   private insert(history: History): void {
@@ -220,48 +234,48 @@ export class Live {
     for (const [uid, values] of Object.entries(sample.series)) ring.write(sample.t, uid, values);
     this.skew.sampled(sample.at, Date.now());
     correctClock(this.skew.offset);
-    this.sampled = { taken: sample.at, arrived: Date.now() };
-    this.look();
+    this.newestSample = { taken: sample.at, arrived: Date.now() };
+    this.updateFreshness();
     this.delays.push(this.now() - sample.at);
     if (this.delays.length > KEPT_DELAYS) this.delays.shift();
   }
 
-  /** One part of the page that breaks must not take the numbers of the others along. */
-  private guarded(work: () => void): void {
+  /** Run a listener. An error in one component must not prevent the updates of others. */
+  private runGuarded(work: () => void): void {
     try {
       work();
     } catch (error) {
-      if (!this.failed) console.error(error);
-      this.failed ??= messageOf(error);
+      if (!this.listenerError) console.error(error);
+      this.listenerError ??= messageOf(error);
     }
   }
 
-  private look(): void {
+  private updateFreshness(): void {
     const lost = this.state.get().phase === 'lost';
-    this.freshness.set(freshness(this.sampled, Date.now(), this.skew.offset, lost));
+    this.freshness.set(freshness(this.newestSample, Date.now(), this.skew.offset, lost));
   }
 
   private schedule(): void {
-    if (this.frame) this.more = true;
-    else this.frame = requestAnimationFrame(() => this.tell([...this.listeners]));
+    if (this.frame) this.hasNewData = true;
+    else this.frame = requestAnimationFrame(() => this.notify([...this.listeners]));
   }
 
-  /** Tells everybody, over as many frames as it takes: no frame is held up for long. */
-  private tell(waiting: (() => void)[]): void {
+  /** Notify all listeners, spread over several frames if necessary, so that no frame is delayed. */
+  private notify(remaining: (() => void)[]): void {
     const changes = this.changes.splice(0);
-    if (changes.length) this.guarded(() => applyChanges(this.client, changes));
+    if (changes.length) this.runGuarded(() => applyChanges(this.client, changes));
     const until = performance.now() + FRAME_BUDGET_MS;
-    let next = waiting.shift();
-    for (; next; next = performance.now() < until ? waiting.shift() : undefined) {
-      if (this.listeners.has(next)) this.guarded(next);
+    let next = remaining.shift();
+    for (; next; next = performance.now() < until ? remaining.shift() : undefined) {
+      if (this.listeners.has(next)) this.runGuarded(next);
     }
-    if (waiting.length) this.frame = requestAnimationFrame(() => this.tell(waiting));
+    if (remaining.length) this.frame = requestAnimationFrame(() => this.notify(remaining));
     else {
       this.frame = 0;
-      this.fault.set(this.failed);
-      this.failed = null;
-      const again = this.more;
-      this.more = false;
+      this.fault.set(this.listenerError);
+      this.listenerError = null;
+      const again = this.hasNewData;
+      this.hasNewData = false;
       if (again) this.schedule();
     }
   }

@@ -3,95 +3,95 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PastSeries } from './past';
 
 const NOW = 1_700_000_000;
-const REFUSED = 'unknown';
+const REJECTED = 'unknown';
 
-/** A console that refuses one metric. */
-function refusing(asked: string[], milliseconds = 0): QueryClient {
+/** Return a query client for a console that rejects one metric. */
+function clientRejecting(requests: string[], milliseconds = 0): QueryClient {
   const fetchQuery = async ({ queryKey }: { queryKey: readonly [string, string] }) => {
     const metrics = /metrics=([^&]*)/.exec(queryKey[1])?.[1]?.split(',') ?? [];
-    asked.push(metrics.join());
+    requests.push(metrics.join());
     if (milliseconds) await new Promise((resolve) => setTimeout(resolve, milliseconds));
-    if (metrics.includes(REFUSED)) throw new Error('no such metric');
+    if (metrics.includes(REJECTED)) throw new Error('no such metric');
     const series = { '1': metrics.map(() => [1, 2]) };
     return { resolution: '10sec', from: NOW, step: 10, count: 2, metrics, series };
   };
   const cancelQueries = async ({ queryKey }: { queryKey: readonly [string, string] }) => {
-    asked.push(`cancelled ${queryKey[1].includes(REFUSED) ? REFUSED : 'a'}`);
+    requests.push(`cancelled ${queryKey[1].includes(REJECTED) ? REJECTED : 'a'}`);
   };
   return { fetchQuery, cancelQueries } as unknown as QueryClient;
 }
 
 describe('PastSeries', () => {
-  let asked: string[];
+  let requests: string[];
   let past: PastSeries;
 
   beforeEach(() => {
     vi.useFakeTimers();
-    asked = [];
-    past = new PastSeries(refusing(asked), 'bdbs', ['1'], () => NOW + 3_600);
+    requests = [];
+    past = new PastSeries(clientRejecting(requests), 'bdbs', ['1'], () => NOW + 3_600);
     past.want(NOW, NOW + 20, 10);
   });
   afterEach(() => {
     vi.useRealTimers();
   });
 
-  it('asks once for all that is wanted', async () => {
+  it('sends one request for all metrics', async () => {
     past.subscribe(['a'], () => undefined);
     past.subscribe(['b', 'a'], () => undefined);
     past.add();
     await vi.runAllTimersAsync();
-    expect(asked).toEqual(['a,b']);
+    expect(requests).toEqual(['a,b']);
     expect(past.columns?.count).toBe(2);
   });
 
-  it('asks again when what was refused is no longer wanted', async () => {
+  it('sends the request again without the rejected metric', async () => {
     past.subscribe(['a'], () => undefined);
-    const stop = past.subscribe([REFUSED], () => undefined);
+    const stop = past.subscribe([REJECTED], () => undefined);
     past.add();
     await vi.advanceTimersByTimeAsync(0);
     expect(past.reason).toContain('no such metric');
     stop();
     await vi.runAllTimersAsync();
-    expect(asked).toEqual([`a,${REFUSED}`, 'a']);
+    expect(requests).toEqual([`a,${REJECTED}`, 'a']);
     expect(past.reason).toBeUndefined();
   });
 
-  it('asks again for what failed, for as long as somebody looks', async () => {
-    const stop = past.subscribe([REFUSED], () => undefined);
+  it('retries failed requests while there are subscribers', async () => {
+    const stop = past.subscribe([REJECTED], () => undefined);
     past.add();
     await vi.advanceTimersByTimeAsync(11_000);
-    expect(asked).toEqual([REFUSED, REFUSED, REFUSED]);
+    expect(requests).toEqual([REJECTED, REJECTED, REJECTED]);
     stop();
     await vi.runAllTimersAsync();
-    expect(asked).toHaveLength(3);
+    expect(requests).toHaveLength(3);
   });
 
-  it('ends the request when nobody looks any more, and asks anew for who comes back', async () => {
+  it('cancels the request without subscribers, and sends it again for new ones', async () => {
     const stop = past.subscribe(['a'], () => undefined);
     past.add();
     vi.advanceTimersByTime(0);
     stop();
     await vi.runAllTimersAsync();
-    expect(asked).toEqual(['a', 'cancelled a']);
-    expect(past.columns, 'what was cancelled is not read').toBeNull();
+    expect(requests).toEqual(['a', 'cancelled a']);
+    expect(past.columns, 'cancelled requests return no data').toBeNull();
     past.subscribe(['a'], () => undefined);
     past.add();
     past.want(NOW, NOW + 20, 10);
     await vi.runAllTimersAsync();
-    expect(asked).toEqual(['a', 'cancelled a', 'a']);
+    expect(requests).toEqual(['a', 'cancelled a', 'a']);
     expect(past.columns?.count).toBe(2);
   });
 
-  it('asks for what it was about to ask before everybody left', async () => {
+  it('sends a scheduled request after a subscriber was replaced', async () => {
     past.subscribe(['a'], () => undefined)();
     past.subscribe(['a'], () => undefined);
     past.want(NOW, NOW + 20, 10);
     await vi.runAllTimersAsync();
-    expect(asked).toEqual(['a']);
+    expect(requests).toEqual(['a']);
   });
 
-  it('replaces a request by one that has a metric more', async () => {
-    past = new PastSeries(refusing(asked, 10), 'bdbs', ['1'], () => NOW + 3_600);
+  it('replaces a running request if a metric is added', async () => {
+    past = new PastSeries(clientRejecting(requests, 10), 'bdbs', ['1'], () => NOW + 3_600);
     past.want(NOW, NOW + 20, 10);
     past.subscribe(['a'], () => undefined);
     past.add();
@@ -99,17 +99,17 @@ describe('PastSeries', () => {
     past.subscribe(['b'], () => undefined);
     past.add();
     await vi.runAllTimersAsync();
-    expect(asked).toEqual(['a', 'cancelled a', 'a,b']);
+    expect(requests).toEqual(['a', 'cancelled a', 'a,b']);
     expect([...(past.columns?.series.get('1')?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
-  it('asks again when that changed before the refusal came', async () => {
+  it('sends the request again if the metrics changed before the rejection arrived', async () => {
     past.subscribe(['a'], () => undefined);
-    const stop = past.subscribe([REFUSED], () => undefined);
+    const stop = past.subscribe([REJECTED], () => undefined);
     past.add();
     vi.advanceTimersByTime(0);
     stop();
     await vi.runAllTimersAsync();
-    expect(asked).toEqual([`a,${REFUSED}`, 'a']);
+    expect(requests).toEqual([`a,${REJECTED}`, 'a']);
   });
 });

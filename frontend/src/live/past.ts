@@ -1,6 +1,6 @@
 /**
- * What the rings no longer hold, read from the store. Everything a page wants of one topic is one
- * request; while live, only the intervals that ended since are asked for.
+ * Stored history that the ring buffers no longer contain. All charts of a page share one request per
+ * topic. While the window follows time, only intervals that have ended since are requested.
  */
 import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import { historyQuery } from '@/api/history';
@@ -8,31 +8,31 @@ import { messageOf } from '@/api/http';
 import { intervalCount, intervalEnd, intervalStart } from '@/lib/resolution';
 import { append, endOf, type PastColumns, toColumns } from './columns';
 
-interface Wanted {
+interface TimeRange {
   from: number;
   to: number;
   step: number;
 }
 
-/** The latest intervals may have been incomplete when they were read. */
-const READ_AGAIN = 2;
-/** An interval that has just ended may not be stored yet. */
+/** Number of intervals that are read again, because they may have been incomplete. */
+const REREAD_INTERVALS = 2;
+/** Delay before an interval that has just ended is read, because it may not be stored yet. */
 const SETTLE_MS = 2_000;
-/** Until what failed is asked for again. */
-const AGAIN_MS = 5_000;
+/** Delay before a failed request is sent again. */
+const RETRY_MS = 5_000;
 
 export class PastSeries {
   columns: PastColumns | null = null;
-  /** Why there is nothing yet. */
+  /** Why there is no data yet. */
   reason: string | undefined;
   private readonly metrics = new Map<string, number>();
   private readonly listeners = new Set<() => void>();
-  /** The metrics in `columns`, and those last asked for, whatever became of it. */
-  private known = '';
-  private tried = '';
-  private wanted: Wanted | null = null;
-  /** The request on its way. */
-  private asking: { queryKey: QueryKey } | null = null;
+  /** Metrics in `columns`, and metrics of the last request, regardless of its result. */
+  private loadedMetrics = '';
+  private requestedMetrics = '';
+  private range: TimeRange | null = null;
+  /** The running request. */
+  private request: { queryKey: QueryKey } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -48,8 +48,8 @@ export class PastSeries {
     return () => {
       this.listeners.delete(listener);
       for (const name of metrics) {
-        const left = (this.metrics.get(name) ?? 1) - 1;
-        if (left) this.metrics.set(name, left);
+        const count = (this.metrics.get(name) ?? 1) - 1;
+        if (count) this.metrics.set(name, count);
         else this.metrics.delete(name);
       }
       if (this.idle) this.leave();
@@ -61,38 +61,38 @@ export class PastSeries {
     return this.listeners.size === 0;
   }
 
-  /** Sees to it that [from, to] becomes known; cheap when it already is. */
+  /** Load [from, to] if necessary. Inexpensive if it is already loaded. */
   want(from: number, to: number, step: number): void {
     const next = { from: intervalStart(from, step), to: intervalEnd(to, step), step };
-    const now = this.wanted;
+    const now = this.range;
     if (now && now.from === next.from && now.to === next.to && now.step === step) return;
     this.leave();
-    this.wanted = next;
+    this.range = next;
     if (this.covers(next)) return;
-    const grows = this.columns && this.tail(next) !== next.from;
-    // Charts say one after the other what they want; then it is one request.
-    this.schedule(grows ? SETTLE_MS : 0);
+    const isAppend = this.columns && this.tail(next) !== next.from;
+    // Wait until all charts have registered their metrics, so that one request is sufficient.
+    this.schedule(isAppend ? SETTLE_MS : 0);
   }
 
-  /** A metric that came later is not in what is known. */
+  /** Load metrics that were registered after the last request. */
   add(): void {
-    if (this.wanted && this.tried !== this.names().join()) this.schedule();
+    if (this.range && this.requestedMetrics !== this.names().join()) this.schedule();
   }
 
-  /** Nobody waits for what is asked, or about to be; whoever comes back asks again. */
+  /** Cancel running and scheduled requests. Subscribers that return request the data again. */
   private leave(): void {
-    if (this.timer === undefined && !this.asking) return;
+    if (this.timer === undefined && !this.request) return;
     clearTimeout(this.timer);
     this.timer = undefined;
     this.cancel();
-    this.wanted = null;
-    this.tried = '';
+    this.range = null;
+    this.requestedMetrics = '';
   }
 
   private cancel(): void {
-    const asking = this.asking;
-    this.asking = null;
-    if (asking) void this.client.cancelQueries({ queryKey: asking.queryKey, exact: true });
+    const { request } = this;
+    this.request = null;
+    if (request) void this.client.cancelQueries({ queryKey: request.queryKey, exact: true });
   }
 
   private schedule(wait = 0): void {
@@ -103,9 +103,9 @@ export class PastSeries {
     }, wait);
   }
 
-  private covers({ from, to, step }: Wanted): boolean {
+  private covers({ from, to, step }: TimeRange): boolean {
     const known = this.columns;
-    if (!known || known.step !== step || this.known !== this.names().join()) return false;
+    if (!known || known.step !== step || this.loadedMetrics !== this.names().join()) return false;
     return known.from <= from && endOf(known) >= to;
   }
 
@@ -113,49 +113,52 @@ export class PastSeries {
     return [...this.metrics.keys()].sort();
   }
 
-  /** From where on it has to be read: the beginning, or the end of what is known. */
-  private tail({ from, to, step }: Wanted): number {
+  /**
+   * Return the second from which data must be read: the start of the range, or the end of the
+   * loaded data.
+   */
+  private tail({ from, to, step }: TimeRange): number {
     const known = this.columns;
-    if (!known || known.step !== step || this.known !== this.names().join()) return from;
-    const again = endOf(known) - READ_AGAIN * step;
+    if (!known || known.step !== step || this.loadedMetrics !== this.names().join()) return from;
+    const again = endOf(known) - REREAD_INTERVALS * step;
     return known.from <= from && again > from && again < to ? again : from;
   }
 
   private async load(): Promise<void> {
-    const { wanted, topic, uids } = this;
+    const { range, topic, uids } = this;
     const metrics = this.names();
     const names = metrics.join();
-    if (!wanted || !names) return;
+    if (!range || !names) return;
     this.cancel();
-    const from = this.tail(wanted);
-    const { to, step } = wanted;
+    const from = this.tail(range);
+    const { to, step } = range;
     const points = Math.max(1, intervalCount(from, to, step));
-    const grows = from !== wanted.from;
+    const isAppend = from !== range.from;
     const query = historyQuery({ topic, uids, metrics, from, to, points });
-    // Only a window that has passed keeps its numbers.
+    // Only the data of past windows no longer changes.
     const staleTime = to < this.now() ? Number.POSITIVE_INFINITY : (step * 1000) / 2;
-    const mine = { queryKey: query.queryKey };
-    this.asking = mine;
-    this.tried = names;
+    const request = { queryKey: query.queryKey };
+    this.request = request;
+    this.requestedMetrics = names;
     try {
       const reply = await this.client.fetchQuery({ ...query, staleTime });
-      if (this.asking !== mine) return;
+      if (this.request !== request) return;
       const read = toColumns(reply, this.now());
-      const joins = grows && this.columns?.step === read.step;
-      this.columns = joins && this.columns ? append(this.columns, read, wanted.from) : read;
-      this.known = names;
+      const canAppend = isAppend && this.columns?.step === read.step;
+      this.columns = canAppend && this.columns ? append(this.columns, read, range.from) : read;
+      this.loadedMetrics = names;
       this.reason = undefined;
     } catch (error) {
-      if (this.asking !== mine) return;
+      if (this.request !== request) return;
       this.reason = `The stored history could not be read: ${messageOf(error)}`;
-      if (!this.idle) this.schedule(this.names().join() === names ? AGAIN_MS : 0);
+      if (!this.idle) this.schedule(this.names().join() === names ? RETRY_MS : 0);
     }
-    this.asking = null;
+    this.request = null;
     for (const listener of this.listeners) listener();
   }
 }
 
-/** One PastSeries for each topic and choice of uids, shared by all charts of the page. */
+/** `PastSeries` by topic and uids, shared by all charts of the page. */
 export class Past {
   private readonly all = new Map<string, PastSeries>();
 
@@ -168,7 +171,7 @@ export class Past {
     const key = `${topic} ${uids?.join() ?? ''}`;
     let found = this.all.get(key);
     if (!found) {
-      // What nobody looks at any more goes when something new is wanted.
+      // Remove series without subscribers when a new one is added.
       for (const [name, series] of this.all) if (series.idle) this.all.delete(name);
       found = new PastSeries(this.client, topic, uids, () => this.now() / 1000);
       this.all.set(key, found);

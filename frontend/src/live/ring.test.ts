@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { TopicRing } from './ring';
 
 function ring(capacity = 10): TopicRing {
-  const made = new TopicRing(capacity);
-  made.describe(['ops', 'memory']);
-  return made;
+  const buffer = new TopicRing(capacity);
+  buffer.describe(['ops', 'memory']);
+  return buffer;
 }
 
 const numbers = (values: Float64Array) => Array.from(values);
 
 describe('TopicRing', () => {
-  it('keeps the newest seconds and answers NaN for all others', () => {
+  it('keeps the newest seconds and returns NaN for all others', () => {
     const r = ring();
     for (let t = 100; t < 115; t += 1) r.write(t, '1', [t, t * 2]);
     expect(r.newest).toBe(114);
@@ -18,7 +18,7 @@ describe('TopicRing', () => {
     expect(numbers(r.read('1', 'memory', 113, 116))).toEqual([226, 228, Number.NaN, Number.NaN]);
   });
 
-  it('shows seconds without a sample as gaps, not as what was there a lap ago', () => {
+  it('returns gaps for seconds without a sample instead of overwritten values', () => {
     const r = ring();
     for (let t = 100; t < 110; t += 1) r.write(t, '1', [t, t]);
     r.write(113, '1', [113, 113]);
@@ -31,7 +31,7 @@ describe('TopicRing', () => {
     ]);
   });
 
-  it('clears series that are missing from a second', () => {
+  it('clears old seconds of series without new samples', () => {
     const r = ring();
     r.write(100, '1', [1, 1]);
     r.write(100, '2', [2, 2]);
@@ -39,14 +39,14 @@ describe('TopicRing', () => {
     expect(r.read('2', 'ops', 110, 110)[0]).toBeNaN();
   });
 
-  it('forgets everything after a pause longer than the ring', () => {
+  it('clears all values after a pause longer than the capacity', () => {
     const r = ring();
     for (let t = 100; t < 110; t += 1) r.write(t, '1', [t, t]);
     r.write(500, '1', [5, 5]);
     expect(numbers(r.read('1', 'ops', 491, 500)).filter((v) => !Number.isNaN(v))).toEqual([5]);
   });
 
-  it('takes late samples, lets the newer value win and never erases with null', () => {
+  it('accepts late samples, prefers newer values and ignores null', () => {
     const r = ring();
     r.write(105, '1', [5, 50]);
     r.write(103, '1', [3, null]);
@@ -56,7 +56,7 @@ describe('TopicRing', () => {
     expect(r.newest).toBe(105);
   });
 
-  it('ignores samples older than it can hold', () => {
+  it('ignores samples older than its capacity', () => {
     const r = ring();
     r.write(120, '1', [1, 1]);
     r.write(110, '1', [9, 9]);
@@ -64,7 +64,7 @@ describe('TopicRing', () => {
     expect(r.read('1', 'ops', 110, 110)[0]).toBeNaN();
   });
 
-  it('fills a stretch of history, also one longer than itself', () => {
+  it('inserts history, even if it exceeds the capacity', () => {
     const r = ring();
     const ops = Array.from({ length: 15 }, (_, i) => (i === 13 ? null : i));
     r.fill(100, '1', [ops, ops]);
@@ -84,7 +84,7 @@ describe('TopicRing', () => {
     ]);
   });
 
-  it('answers the latest value of the last seconds only', () => {
+  it('returns the latest value of the last seconds only', () => {
     const r = ring();
     r.write(100, '1', [7, null]);
     r.advance(102);
@@ -95,7 +95,7 @@ describe('TopicRing', () => {
     expect(r.latest('9', 'ops')).toBeNaN();
   });
 
-  it('forgets a series that nobody has told of for as long as the window reaches', () => {
+  it('removes series without samples in the entire window', () => {
     const r = ring();
     r.fill(100, 'deleted', [
       [1, 1],
@@ -108,7 +108,7 @@ describe('TopicRing', () => {
     expect(r.latest('deleted', 'ops')).toBe(7);
   });
 
-  it('starts over when the metrics change', () => {
+  it('clears all values when the metrics change', () => {
     const r = ring();
     r.write(100, '1', [1, 2]);
     r.describe(['ops', 'memory']);

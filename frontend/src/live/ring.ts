@@ -1,15 +1,15 @@
 /**
- * The last 900 seconds of one topic: per series and metric a Float64Array indexed by epoch
- * second modulo capacity. NaN is a second without a sample, and stays a gap on the chart.
+ * Ring buffer with the last 900 seconds of one topic: a `Float64Array` per series and metric, indexed
+ * by epoch second modulo capacity. NaN is a second without a sample and appears as a gap in charts.
  */
 
 export const RETENTION = 900;
-/** Samples of one second arrive one after the other, and some of them a little later. */
+/** Seconds by which samples may arrive late. The samples of one second arrive separately. */
 export const LATE = 5;
-/** A live number survives this many missing seconds before it turns into a dash. */
-const LATEST_WITHIN = 3;
-/** Seconds between two looks for series that have ended. */
-const SWEEP = 60;
+/** Number of missing seconds after which a live value becomes a dash. */
+const MAX_LATEST_AGE = 3;
+/** Interval in seconds between two searches for ended series. */
+const SWEEP_INTERVAL = 60;
 
 export type Values = readonly (number | null)[];
 
@@ -17,30 +17,30 @@ export class TopicRing {
   metrics: readonly string[] = [];
   /** Newest second written; 0 before the first sample. */
   newest = 0;
-  /** First second that was ever there; 0 before the first sample. What is older was never asked for. */
+  /** Oldest second that was ever written; 0 before the first sample. Older seconds were never requested. */
   since = 0;
-  /** Changes when seconds are filled in that were read before: what was made of them is outdated. */
+  /** Incremented when older seconds are written, because values derived from them are outdated. */
   revision = 0;
   private readonly series = new Map<string, Float64Array[]>();
-  /** Newest second written of each series. */
-  private readonly written = new Map<string, number>();
+  /** Newest second of each series. */
+  private readonly newestBySeries = new Map<string, number>();
   private sweepAt = 0;
-  private columns = new Map<string, number>();
+  private columnIndex = new Map<string, number>();
 
   constructor(readonly capacity = RETENTION) {}
 
-  /** How many series are kept. */
+  /** Number of series. */
   get size(): number {
     return this.series.size;
   }
 
-  /** A different metric list means another console version: what was kept cannot be trusted. */
+  /** Set the list of metrics. A different list means another console version, so all values are cleared. */
   describe(metrics: readonly string[]): void {
     if (metrics.join() === this.metrics.join()) return;
     this.metrics = [...metrics];
-    this.columns = new Map(metrics.map((name, index) => [name, index]));
+    this.columnIndex = new Map(metrics.map((name, index) => [name, index]));
     this.series.clear();
-    this.written.clear();
+    this.newestBySeries.clear();
     this.newest = 0;
     this.since = 0;
   }
@@ -48,24 +48,24 @@ export class TopicRing {
   write(second: number, uid: string, values: Values): void {
     if (second <= this.newest - this.capacity) return;
     this.advance(second);
-    this.begin(second);
+    this.recordOldest(second);
     if (second < this.newest - LATE) this.revision += 1;
     const columns = this.columnsOf(uid, second);
     const slot = second % this.capacity;
     for (let index = 0; index < columns.length; index += 1) {
       const value = values[index];
       const column = columns[index];
-      // A null never erases: a back-filled second may arrive in parts.
+      // Null does not overwrite values, because a second can arrive in parts.
       if (column && value !== null && value !== undefined) column[slot] = value;
     }
   }
 
-  /** Writes a stretch of seconds beginning at `from`, one array per metric. */
+  /** Write consecutive seconds from `from`, one array per metric. */
   fill(from: number, uid: string, history: readonly Values[]): void {
     const length = history[0]?.length ?? 0;
     if (!length) return;
     this.advance(from + length - 1);
-    this.begin(from);
+    this.recordOldest(from);
     this.revision += 1;
     const skipped = Math.max(0, this.newest - this.capacity + 1 - from);
     this.columnsOf(uid, from + length - 1).forEach((column, index) => {
@@ -77,7 +77,7 @@ export class TopicRing {
     });
   }
 
-  /** Forgets the seconds that fall out of the window when `second` becomes the newest. */
+  /** Make `second` the newest second and clear seconds that leave the window. */
   advance(second: number): void {
     if (second <= this.newest) return;
     const missed = this.newest ? Math.min(second - this.newest, this.capacity) : this.capacity;
@@ -92,31 +92,31 @@ export class TopicRing {
     this.sweep();
   }
 
-  /** What nobody has told of for as long as the window reaches belongs to an object that is gone. */
+  /** Remove series without samples in the entire window, because their objects were deleted. */
   private sweep(): void {
     if (this.newest < this.sweepAt) return;
-    this.sweepAt = this.newest + SWEEP;
-    for (const [uid, second] of this.written) {
+    this.sweepAt = this.newest + SWEEP_INTERVAL;
+    for (const [uid, second] of this.newestBySeries) {
       if (second > this.newest - this.capacity) continue;
       this.series.delete(uid);
-      this.written.delete(uid);
+      this.newestBySeries.delete(uid);
     }
   }
 
-  /** One value per second of [from, to]; NaN where nothing is known. */
+  /** Return one value per second of [from, to]; NaN without a sample. */
   read(uid: string, metric: string, from: number, to: number): Float64Array {
     const result = new Float64Array(Math.max(0, to - from + 1)).fill(Number.NaN);
     this.each(uid, metric, from, to, (at, values) => result.set(values, at));
     return result;
   }
 
-  /** Tells the values of [from, to] that may be known in pieces, by their distance from `from`. */
+  /** Pass the values of [from, to] to `visit` in one or more pieces. `at`: offset of a piece from `from`. */
   each(
     uid: string,
     metric: string,
     from: number,
     to: number,
-    tell: (at: number, values: Float64Array) => void,
+    visit: (at: number, values: Float64Array) => void,
   ): void {
     const column = this.column(uid, metric);
     if (!column) return;
@@ -125,17 +125,17 @@ export class TopicRing {
     for (let t = first; t <= last; ) {
       const slot = t % this.capacity;
       const length = Math.min(last - t + 1, this.capacity - slot);
-      tell(t - from, column.subarray(slot, slot + length));
+      visit(t - from, column.subarray(slot, slot + length));
       t += length;
     }
   }
 
-  /** The newest value not older than a few seconds, else NaN. */
+  /** Return the newest value of the last few seconds; NaN if there is none. */
   latest(uid: string, metric: string, at = this.newest): number {
     const column = this.column(uid, metric);
     if (!column) return Number.NaN;
     const newest = Math.min(at, this.newest);
-    const oldest = Math.max(at - LATEST_WITHIN, this.newest - this.capacity + 1);
+    const oldest = Math.max(at - MAX_LATEST_AGE, this.newest - this.capacity + 1);
     for (let t = newest; t >= oldest; t -= 1) {
       const value = column[t % this.capacity] ?? Number.NaN;
       if (!Number.isNaN(value)) return value;
@@ -143,17 +143,17 @@ export class TopicRing {
     return Number.NaN;
   }
 
-  private begin(second: number): void {
+  private recordOldest(second: number): void {
     if (!this.since || second < this.since) this.since = second;
   }
 
   private column(uid: string, metric: string): Float64Array | undefined {
-    const index = this.columns.get(metric);
+    const index = this.columnIndex.get(metric);
     return index === undefined ? undefined : this.series.get(uid)?.[index];
   }
 
   private columnsOf(uid: string, second: number): Float64Array[] {
-    if (second > (this.written.get(uid) ?? 0)) this.written.set(uid, second);
+    if (second > (this.newestBySeries.get(uid) ?? 0)) this.newestBySeries.set(uid, second);
     let columns = this.series.get(uid);
     if (!columns) {
       columns = this.metrics.map(() => new Float64Array(this.capacity).fill(Number.NaN));

@@ -17,7 +17,7 @@ function add(ring: TopicRing, t: number): void {
 const highest = () => ringFolder({ uids: ['1', '2'], metric: 'ops', rule: 'max' });
 
 describe('ringFolder', () => {
-  it('moves on with the window', () => {
+  it('follows a moving window', () => {
     const ring = ringOf(20);
     const read = highest();
     expect([...read(ring, 1, 20)]).toEqual([...highest()(ring, 1, 20)]);
@@ -27,7 +27,7 @@ describe('ringFolder', () => {
     expect(read(ring, 3, 22).at(-1)).toBe(220);
   });
 
-  it('notices samples that come late, a little or a lot', () => {
+  it('includes samples that arrive slightly or very late', () => {
     const ring = ringOf(20);
     const read = highest();
     read(ring, 1, 20);
@@ -39,7 +39,7 @@ describe('ringFolder', () => {
     expect(read(ring, 3, 22)[2]).toBe(777);
   });
 
-  it('does not take an older window, or another ring, for the same', () => {
+  it('does not reuse values for an older window or another ring buffer', () => {
     const ring = ringOf(20);
     const read = highest();
     read(ring, 10, 20);

@@ -1,6 +1,7 @@
 /**
- * Folds series of a ring, second by second: what was folded a second ago is kept, and only the
- * newest seconds are read again. The band of five hundred shards would cost too much otherwise.
+ * Incremental combination of the series of a ring buffer. The result of the previous second is kept,
+ * and only the newest seconds are read again. Otherwise, the band of 500 shards would be too
+ * expensive.
  */
 import { fold, type Rule } from './folding';
 import { LATE, type TopicRing } from './ring';
@@ -14,8 +15,8 @@ interface Folded {
 
 export type RingFolder = (ring: TopicRing, from: number, to: number) => Float64Array;
 
-export function ringFolder(one: Folded): RingFolder {
-  let kept: {
+export function ringFolder(spec: Folded): RingFolder {
+  let previous: {
     ring: TopicRing;
     revision: number;
     from: number;
@@ -23,19 +24,19 @@ export function ringFolder(one: Folded): RingFolder {
     row: Float64Array;
   } | null = null;
   const read = (ring: TopicRing, from: number, to: number) =>
-    fold(one, to - from + 1, (uid, metric, add) => ring.each(uid, metric, from, to, add));
+    fold(spec, to - from + 1, (uid, metric, add) => ring.each(uid, metric, from, to, add));
 
   return (ring, from, to) => {
-    const old = kept;
+    const last = previous;
     let row: Float64Array;
-    const fresh = old && old.ring === ring && old.revision === ring.revision;
-    if (fresh && from >= old.from && to >= old.to && from < old.to - LATE) {
+    const isReusable = last && last.ring === ring && last.revision === ring.revision;
+    if (isReusable && from >= last.from && to >= last.to && from < last.to - LATE) {
       row = new Float64Array(to - from + 1);
-      row.set(old.row.subarray(from - old.from));
-      const again = Math.max(from, old.to - LATE);
-      row.set(read(ring, again, to), again - from);
+      row.set(last.row.subarray(from - last.from));
+      const rereadFrom = Math.max(from, last.to - LATE);
+      row.set(read(ring, rereadFrom, to), rereadFrom - from);
     } else row = read(ring, from, to);
-    kept = { ring, revision: ring.revision, from, to, row };
+    previous = { ring, revision: ring.revision, from, to, row };
     return row;
   };
 }

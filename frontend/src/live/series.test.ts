@@ -9,7 +9,7 @@ const NOW = 1_700_000_000;
 const FROM = NOW - 7_200;
 const of = (...values: number[]) => Float64Array.from(values);
 
-/** Two intervals of ten seconds, long past, of two databases. */
+/** Two past intervals of ten seconds for two databases. */
 const PAST: PastColumns = {
   from: FROM,
   step: 10,
@@ -53,26 +53,26 @@ function read(series: SeriesWanted['series'], whole?: SeriesWanted['series'][num
   return { columns: source.read(FROM, FROM + 20), wanted };
 }
 
-describe('what a chart reads of the past', () => {
-  it('has the lowest and the highest second of one object', () => {
+describe('series of a past window', () => {
+  it('include the lowest and highest second of one object', () => {
     const { columns, wanted } = read([{ uids: ['1'], metric: 'total_req' }]);
     expect(wanted).toEqual(['total_req', 'total_req_max', 'total_req_min']);
     expect(columns.rows).toEqual([of(10, 20)]);
     expect(columns.extremes).toEqual([{ low: of(0, 5), high: of(15, 90) }]);
   });
 
-  it('has no lowest second where nobody keeps it', () => {
+  it('include no lowest second if the console does not store it', () => {
     const { columns } = read([{ uids: ['1'], metric: 'conns' }]);
     expect(columns.extremes).toEqual([{ low: of(Number.NaN, Number.NaN), high: of(4, 4) }]);
   });
 
-  it('has none of several: the highest second of a sum is not the sum of the highest', () => {
+  it('include no extremes for several objects, because the maximum of a sum is not the sum of the maxima', () => {
     const { columns } = read([{ uids: ['1', '2'], metric: 'total_req' }]);
     expect(columns.rows).toEqual([of(11, 22)]);
     expect(columns.extremes).toEqual([undefined]);
   });
 
-  it('has those of what a stack adds up to, in the unit of the chart', () => {
+  it('include the extremes of the total of a stack, in the unit of the chart', () => {
     const whole = { uids: ['1'], metric: 'total_req', scale: 2 };
     const { columns, wanted } = read([{ uids: ['1'], metric: 'conns' }], whole);
     expect(wanted).toEqual(['conns', 'conns_max', 'total_req_max', 'total_req_min']);

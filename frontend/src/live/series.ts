@@ -1,6 +1,6 @@
 /**
- * Where the numbers of a chart come from: the rings for the last minutes, the store for anything
- * older. Several series may be folded into one: the sum of some shards, the highest of the rest.
+ * Data sources of charts: the ring buffers for recent minutes, the store for older data. Several
+ * series can be combined into one, for example the sum or the maximum of several shards.
  */
 import { chooseStep } from '@/lib/resolution';
 import { isDrawable } from '@/lib/timeWindow';
@@ -15,18 +15,21 @@ import { ringFolder } from './ringFolder';
 export interface SeriesRef {
   uids: readonly string[];
   metric: string;
-  /** How several uids become one value; the sum when left out. */
+  /** How the values of several uids are combined; default: sum. */
   rule?: Rule;
-  /** Turns the console's unit into the chart's. */
+  /** Factor from the API's unit to the chart's unit. */
   scale?: number;
 }
 
 export interface SeriesWanted {
   topic: string;
   series: readonly SeriesRef[];
-  /** Asks the store for every uid of the topic, for pages that show all of them: how many there are. */
+  /**
+   * Number of uids of the topic. If set, the store is queried for all of them, for pages that show
+   * all objects.
+   */
   all?: number;
-  /** What the series add up to, for the lowest and the highest second of the sum. */
+  /** Total of the series, for the lowest and highest second of the sum. */
   whole?: SeriesRef;
 }
 
@@ -35,21 +38,21 @@ interface Window {
   to: number;
 }
 
-const POINTS = 1_000;
-/** Values of one metric worth fetching at once when hundreds of series are compared. */
-const VALUES = 200_000;
+const MAX_POINTS = 1_000;
+/** Maximum number of values of one metric per request when hundreds of series are compared. */
+const MAX_VALUES = 200_000;
 
-const PIECE = 300;
+const PIECE_SECONDS = 300;
 
-/** Metrics whose highest second is stored beside the average. */
+/** Metrics whose highest second is stored in addition to the average. */
 const PEAKS = new Set([
   ...['total_req', 'read_req', 'write_req', 'responsiveness', 'main_thread_cpu', 'used_memory'],
   ...['conns', 'connected_clients', 'repl_lag_bytes', 'cpu_user', 'cpu_system'],
 ]);
-/** And those whose lowest is, too. */
+/** Metrics whose lowest second is stored as well. */
 const LOWS = new Set(['total_req', 'read_req', 'write_req']);
-/** Ratios and averages are averaged by how many requests are behind them. */
-const BEHIND: Readonly<Record<string, readonly string[]>> = {
+/** Request metrics that are the weights for averaging ratios and latencies. */
+const WEIGHT_METRICS: Readonly<Record<string, readonly string[]>> = {
   hit_ratio: ['read_hits', 'read_misses'],
   ram_hit_ratio: ['big_io_ratio_redis'],
   fetch_ram_hit_ratio: ['big_fetch_ram', 'big_fetch_flash'],
@@ -62,91 +65,95 @@ const BEHIND: Readonly<Record<string, readonly string[]>> = {
 };
 
 export function stepOf(axis: TimeAxis, { from, to }: Window, now: number): number {
-  return axis.step?.() ?? chooseStep(from, to, POINTS, now);
+  return axis.step?.() ?? chooseStep(from, to, MAX_POINTS, now);
 }
 
 export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): ChartSource {
   const { topic, series } = wanted;
   const uids =
     wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
-  const metrics = new Set(series.flatMap(({ metric }) => stored(metric)));
+  const metrics = new Set(series.flatMap(({ metric }) => storedMetrics(metric)));
   for (const name of wanted.whole ? extremesOf(wanted.whole.metric) : []) metrics.add(name);
   const folders = series.map(ringFolder);
-  const weighers = series.map((one) => behind(one).map(ringFolder));
+  const weightFolders = series.map((one) => weightsOf(one).map(ringFolder));
   let past: PastSeries | null = null;
 
   const isRecent = ({ from }: Window) => from >= live.edge() - RETENTION;
-  /** The part of the window that the ring never had. */
-  const missing = (window: Window): Window | null => {
+  /** Return the part of the window that the ring buffer never contained. */
+  const missingPart = (window: Window): Window | null => {
     const { since } = live.ring(topic);
     if (!isRecent(window)) return window;
     if (!since || since <= window.from) return null;
-    // In large pieces, or every second would ask for a second less.
-    const length = Math.ceil((since - window.from) / PIECE) * PIECE;
+    // Round to large pieces. Otherwise, each second would cause another request.
+    const length = Math.ceil((since - window.from) / PIECE_SECONDS) * PIECE_SECONDS;
     return { from: since - length, to: since };
   };
-  const ask = (window: Window) => {
-    const part = missing(window);
+  const request = (window: Window) => {
+    const part = missingPart(window);
     if (!part || !past) return;
     const width = Math.max(1, uids?.length ?? wanted.all ?? 1);
-    const points = Math.max(60, Math.floor(VALUES / width));
+    const points = Math.max(60, Math.floor(MAX_VALUES / width));
     const recent = isRecent(window);
-    const fine = recent ? 1 : stepOf(axis, part, live.edge());
-    const step = recent ? 1 : Math.max(fine, chooseStep(part.from, part.to, points, live.edge()));
+    const chartStep = recent ? 1 : stepOf(axis, part, live.edge());
+    const step = recent
+      ? 1
+      : Math.max(chartStep, chooseStep(part.from, part.to, points, live.edge()));
     past.want(part.from, part.to, step);
   };
 
   let folded: { of: PastColumns; columns: Columns } | null = null;
-  /** All of what was read once, folded once. */
-  const early = (of: PastColumns): Columns => {
+  /** Return all loaded columns, combined once. */
+  const loadedColumns = (of: PastColumns): Columns => {
     if (folded?.of !== of) {
       const whole = { from: of.from, to: of.from + of.count };
-      folded = { of, columns: stretch(of, wanted, whole) };
+      folded = { of, columns: combine(of, wanted, whole) };
     }
     return folded.columns;
   };
 
   return {
     read: (from, to) => {
-      ask({ from, to });
+      request({ from, to });
       const ring = live.ring(topic);
       if (isRecent({ from, to })) {
-        // The future has no seconds yet.
-        const last = Math.max(from, Math.min(to, live.edge() + PIECE));
+        // Future seconds have no values.
+        const last = Math.max(from, Math.min(to, live.edge() + PIECE_SECONDS));
         const before =
-          missing({ from, to }) && past?.columns?.step === 1 ? early(past.columns) : null;
+          missingPart({ from, to }) && past?.columns?.step === 1
+            ? loadedColumns(past.columns)
+            : null;
         const joined = (row: Float64Array, older?: Float64Array) =>
-          before ? prefixed(row, from, before.from, older) : row;
+          before ? withOlder(row, from, before.from, older) : row;
         return {
           from,
           step: 1,
           rows: folders.map((read, index) => joined(read(ring, from, last), before?.rows[index])),
-          weights: weighers.map((reads, index) =>
+          weights: weightFolders.map((reads, index) =>
             reads.length
               ? joined(sum(reads.map((read) => read(ring, from, last))), before?.weights?.[index])
               : undefined,
           ),
         };
       }
-      // What is known of another window may be much finer than this one needs.
+      // Data that was loaded for another window can be much finer than required.
       return past?.columns && isDrawable(from, to, past.columns.step)
-        ? stretch(past.columns, wanted, { from, to })
+        ? combine(past.columns, wanted, { from, to })
         : { from, step: to - from, rows: series.map(() => new Float64Array(1).fill(Number.NaN)) };
     },
     subscribe: (listener) => {
-      let seen = '';
+      let lastWindow = '';
       past = live.past.of(topic, uids);
       const stops = [
         past.subscribe([...metrics], listener),
         live.onTick(() => {
           const window = axis.window();
           const now = `${window.from}-${window.to}`;
-          if (isRecent(window) || now !== seen) listener();
-          seen = now;
+          if (isRecent(window) || now !== lastWindow) listener();
+          lastWindow = now;
         }),
       ];
       past.add();
-      ask(axis.window());
+      request(axis.window());
       return () => {
         for (const stop of stops) stop();
       };
@@ -160,9 +167,9 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
   };
 }
 
-/** The requests behind the values of a series. */
-const behind = ({ uids, metric }: SeriesRef): SeriesRef[] =>
-  (BEHIND[metric] ?? []).map((name) => ({ uids, metric: name }));
+/** Return the series whose values are the weights of a series. */
+const weightsOf = ({ uids, metric }: SeriesRef): SeriesRef[] =>
+  (WEIGHT_METRICS[metric] ?? []).map((name) => ({ uids, metric: name }));
 
 function sum(rows: readonly Float64Array[]): Float64Array {
   const [first, ...rest] = rows;
@@ -171,9 +178,9 @@ function sum(rows: readonly Float64Array[]): Float64Array {
   );
 }
 
-/** What has to be read from the store for one metric. */
-function stored(metric: string): string[] {
-  return [metric, ...extremesOf(metric), ...(BEHIND[metric] ?? [])];
+/** Return the stored metrics that are required for one metric. */
+function storedMetrics(metric: string): string[] {
+  return [metric, ...extremesOf(metric), ...(WEIGHT_METRICS[metric] ?? [])];
 }
 
 const extremesOf = (metric: string): string[] => [
@@ -181,14 +188,14 @@ const extremesOf = (metric: string): string[] => [
   ...(LOWS.has(metric) ? [`${metric}_min`] : []),
 ];
 
-function stretch(columns: PastColumns, { series, whole }: SeriesWanted, window: Window): Columns {
+function combine(columns: PastColumns, { series, whole }: SeriesWanted, window: Window): Columns {
   const from = cutFrom(columns, window.from);
   const length = Math.max(0, Math.ceil((window.to - from) / columns.step));
   const folded = (one: SeriesRef, metric = one.metric) =>
     fold({ ...one, metric }, length, (uid, name, add) => {
       add(0, cut(columns, uid, name, window));
     });
-  // The highest second of a sum is not the sum of the highest seconds.
+  // The maximum of a sum is not the sum of the maxima.
   const extremes = (one: SeriesRef) =>
     one.uids.length === 1 && PEAKS.has(one.metric)
       ? { low: folded(one, `${one.metric}_min`), high: folded(one, `${one.metric}_max`) }
@@ -200,14 +207,14 @@ function stretch(columns: PastColumns, { series, whole }: SeriesWanted, window: 
     extremes: series.map(extremes),
     whole: whole && extremes(whole),
     weights: series.map((one) => {
-      const parts = behind(one).map((part) => folded(part));
+      const parts = weightsOf(one).map((part) => folded(part));
       return parts.length ? sum(parts) : undefined;
     }),
   };
 }
 
-/** Fills the beginning of a row, which the ring does not have, from the store. */
-function prefixed(
+/** Fill the start of a row, which the ring buffer does not contain, from stored data. */
+function withOlder(
   row: Float64Array,
   from: number,
   olderFrom: number,

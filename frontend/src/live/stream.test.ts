@@ -42,7 +42,7 @@ function setUp() {
   });
   const current = () => {
     const source = sources.at(-1);
-    if (!source) throw new Error('nothing was opened');
+    if (!source) throw new Error('no stream was opened');
     return source;
   };
   const greet = (...topics: string[]) => {
@@ -61,7 +61,7 @@ describe('LiveStream', () => {
     vi.useRealTimers();
   });
 
-  it('asks for history first and is live after hello', () => {
+  it('requests history first and is live after hello', () => {
     const { stream, states, query, greet, frames } = setUp();
     stream.follow(['nodes', 'bdbs']);
     expect(query().get('topics')).toBe('bdbs,nodes');
@@ -71,7 +71,7 @@ describe('LiveStream', () => {
     expect(frames).toEqual(['hello', 'history']);
   });
 
-  it('resumes after an error with the newest second it has, sooner first and later ever slower', () => {
+  it('resumes from the newest second after an error, with increasing delays', () => {
     const { stream, states, sources, current, greet, query } = setUp();
     stream.follow(['bdbs']);
     greet('bdbs');
@@ -94,7 +94,7 @@ describe('LiveStream', () => {
     expect(states.at(-1)).toMatchObject({ attempt: 1 });
   });
 
-  it('takes ten seconds of silence for a lost stream, and a beat for life', () => {
+  it('treats ten seconds without frames as a lost stream, and accepts heartbeats as activity', () => {
     const { stream, states, current, greet } = setUp();
     stream.follow(['bdbs']);
     greet('bdbs');
@@ -106,14 +106,14 @@ describe('LiveStream', () => {
     expect(states.at(-1)).toMatchObject({ phase: 'lost' });
   });
 
-  it('also gives up on a connection that never says hello', () => {
+  it('times out a connection without a hello frame', () => {
     const { stream, states } = setUp();
     stream.follow(['bdbs']);
     vi.advanceTimersByTime(SILENCE_MS);
     expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 1 });
   });
 
-  it('asks for the history of new topics only', () => {
+  it('requests the history of new topics only', () => {
     const { stream, sources, current, greet, query } = setUp();
     stream.follow(['bdbs']);
     greet('bdbs');
@@ -129,7 +129,7 @@ describe('LiveStream', () => {
     expect(sources).toHaveLength(3);
   });
 
-  it('does not take a topic for held that it had stopped following', () => {
+  it('requests the history of a topic again after it was unsubscribed', () => {
     const { stream, greet, query } = setUp();
     stream.follow(['bdbs', 'shards:1']);
     greet('bdbs', 'shards:1');
@@ -139,7 +139,7 @@ describe('LiveStream', () => {
     expect(query().get('history')).toBe('900');
   });
 
-  it('ignores frames and errors of a connection it has left', () => {
+  it('ignores frames and errors of a closed connection', () => {
     const { stream, sources, states, frames } = setUp();
     stream.follow(['bdbs']);
     stream.follow(['nodes']);
@@ -149,7 +149,7 @@ describe('LiveStream', () => {
     expect(states.at(-1)).toEqual({ phase: 'connecting' });
   });
 
-  it('retries at once when told to, and stays quiet after stop', () => {
+  it('retries immediately on request, and does not reconnect after stop', () => {
     const { stream, sources, current, states } = setUp();
     stream.follow(['bdbs']);
     current().fail();

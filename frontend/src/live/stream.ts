@@ -1,7 +1,7 @@
 /**
- * One EventSource for the whole page. It is closed and opened again by us, not by the browser,
- * so that the topics can change, a silent connection counts as lost, and the reader can be told
- * when the next attempt is due. What was missed is asked for by `after`.
+ * The single EventSource of the page. This module reconnects instead of the browser, so that topics
+ * can change, connections without frames are detected, and the UI can show the time of the next
+ * attempt. The query parameter `since` requests missed seconds.
  */
 import { correctedNow } from '@/lib/time';
 import { FRAME_NAMES, type FrameName, type Frames } from './frames';
@@ -12,7 +12,7 @@ export type StreamState =
   | { phase: 'live' }
   | { phase: 'lost'; since: number; attempt: number; retryAt: number };
 
-/** The part of EventSource that is used; tests bring their own. */
+/** The part of EventSource that is used. Tests implement it. */
 export interface Source {
   addEventListener(name: string, listener: (event: MessageEvent<string>) => void): void;
   onerror: ((event: Event) => void) | null;
@@ -23,7 +23,7 @@ export interface StreamOptions {
   open: (url: string) => Source;
   onFrame: <N extends FrameName>(name: N, data: Frames[N]) => void;
   onState: (state: StreamState) => void;
-  /** Seconds of history wanted for topics that are new. */
+  /** Seconds of history to request for new topics. */
   history: () => number;
 }
 
@@ -33,8 +33,8 @@ const BACKOFF_MS = [500, 1_000, 2_000, 4_000, 8_000];
 export class LiveStream {
   private source: Source | null = null;
   private topics: string[] = [];
-  /** The newest second that this page holds of each topic. */
-  private held = new Map<string, number>();
+  /** Newest second that was received, by topic. */
+  private newestByTopic = new Map<string, number>();
   private lostSince = 0;
   private attempt = 0;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +46,8 @@ export class LiveStream {
     const next = [...new Set(topics)].sort();
     if (this.source && next.join() === this.topics.join()) return;
     this.topics = next;
-    for (const topic of this.held.keys()) if (!next.includes(topic)) this.held.delete(topic);
+    for (const topic of this.newestByTopic.keys())
+      if (!next.includes(topic)) this.newestByTopic.delete(topic);
     this.open();
   }
 
@@ -57,13 +58,13 @@ export class LiveStream {
   stop(): void {
     this.close();
     this.topics = [];
-    this.held.clear();
+    this.newestByTopic.clear();
     this.attempt = 0;
     this.lostSince = 0;
     this.options.onState({ phase: 'idle' });
   }
 
-  /** Lets the connection go while nobody looks; `follow` brings back what was missed. */
+  /** Close the connection while the page is hidden. `follow` opens it again and requests missed seconds. */
   pause(): void {
     this.close();
     this.options.onState({ phase: 'idle' });
@@ -72,7 +73,7 @@ export class LiveStream {
   private url(): string {
     const query = new URLSearchParams({ topics: this.topics.join(',') });
     const held = this.topics.flatMap((topic) => {
-      const second = this.held.get(topic);
+      const second = this.newestByTopic.get(topic);
       return second ? [`${topic}@${second}`] : [];
     });
     if (held.length) query.set('since', held.join(','));
@@ -88,16 +89,16 @@ export class LiveStream {
     for (const name of FRAME_NAMES) {
       source.addEventListener(name, (event) => {
         if (source !== this.source) return;
-        this.received(name, event);
+        this.handleFrame(name, event);
       });
     }
     source.onerror = () => {
-      if (source === this.source) this.lose();
+      if (source === this.source) this.handleLoss();
     };
     this.watch();
   }
 
-  private received<N extends FrameName>(name: N, event: MessageEvent<string>): void {
+  private handleFrame<N extends FrameName>(name: N, event: MessageEvent<string>): void {
     this.watch();
     this.attempt = 0;
     this.lostSince = 0;
@@ -105,20 +106,20 @@ export class LiveStream {
     try {
       data = JSON.parse(event.data || '{}');
     } catch {
-      // Half a frame: what follows cannot be trusted either.
-      this.lose();
+      // The frame is incomplete, so the rest of the stream is invalid.
+      this.handleLoss();
       return;
     }
     if (name === 'history' || name === 'sample') {
       const { topic } = data as Frames['history' | 'sample'];
       const second = Number(event.lastEventId);
-      if (second > (this.held.get(topic) ?? -1)) this.held.set(topic, second);
+      if (second > (this.newestByTopic.get(topic) ?? -1)) this.newestByTopic.set(topic, second);
     }
     if (name === 'hello') this.options.onState({ phase: 'live' });
     this.options.onFrame(name, data);
   }
 
-  private lose(): void {
+  private handleLoss(): void {
     this.close();
     this.lostSince ||= correctedNow();
     const delay = BACKOFF_MS[Math.min(this.attempt, BACKOFF_MS.length - 1)] ?? 8_000;
@@ -134,7 +135,7 @@ export class LiveStream {
 
   private watch(): void {
     clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => this.lose(), SILENCE_MS);
+    this.watchdog = setTimeout(() => this.handleLoss(), SILENCE_MS);
   }
 
   private close(): void {

@@ -1,4 +1,4 @@
-/** A source for charts and sparklines that stays the same while what it shows does. */
+/** Return a source for charts and sparklines. It keeps its identity while the series stay the same. */
 import { useMemo } from 'react';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import type { ChartSource } from '@/ui/chart/types';

@@ -1,4 +1,4 @@
-/** The events of an interval: what the console kept, and what the stream has told since. */
+/** Events of an interval: stored events, and newer ones from the stream. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { eventsQuery } from '@/api/events';
@@ -6,24 +6,27 @@ import { endOf, isOpen, startOf } from '@/api/story';
 import { chronological, timelineQuery } from '@/api/timeline';
 import type { LogEvent } from '@/api/types';
 
-/** Requests ask for whole stretches, so that a sliding window does not ask every second. */
-const STRETCHES = [300, 3_600, 86_400];
+/**
+ * Lengths of the requested periods in seconds. Aligned periods avoid a request per second for a
+ * moving window.
+ */
+const PERIODS = [300, 3_600, 86_400];
 
-/** Epoch seconds. Ascending; undefined until something is known. */
+/** Return the events between two epoch seconds in ascending order; undefined until the first data arrives. */
 export function useStory(from: number, to: number): LogEvent[] | undefined {
-  const stretch = STRETCHES.find((size) => to - from <= size * 4) ?? 86_400;
-  const first = Math.floor(from / stretch) * stretch;
-  const last = Math.ceil(to / stretch) * stretch;
-  const kept = useQuery({
+  const period = PERIODS.find((size) => to - from <= size * 4) ?? 86_400;
+  const first = Math.floor(from / period) * period;
+  const last = Math.ceil(to / period) * period;
+  const stored = useQuery({
     ...timelineQuery(first, last),
     placeholderData: keepPreviousData,
   });
   const latest = useQuery(eventsQuery).data;
   return useMemo(() => {
-    if (!kept.data && !latest) return undefined;
-    return chronological(kept.data ?? [], latest ?? []).filter((event) => {
+    if (!stored.data && !latest) return undefined;
+    return chronological(stored.data ?? [], latest ?? []).filter((event) => {
       const until = isOpen(event) ? Number.POSITIVE_INFINITY : (endOf(event) ?? startOf(event));
       return startOf(event) <= to * 1000 && until >= from * 1000;
     });
-  }, [kept.data, latest, from, to]);
+  }, [stored.data, latest, from, to]);
 }

@@ -1,17 +1,20 @@
-/** The window of the shared axis for React: coarse, so that following time does not render every second. */
+/**
+ * Window of the shared time axis for React components. It is rounded, so that they do not render
+ * every second.
+ */
 import { useCallback, useEffect, useState } from 'react';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import { useTick } from './LiveProvider';
 
 export interface CoarseWindow {
-  /** Epoch seconds; covers the exact window. */
+  /** Epoch seconds. Covers the exact window. */
   from: number;
   to: number;
-  /** Seconds of the exact window. */
+  /** Length of the exact window in seconds. */
   length: number;
 }
 
-function coarse(from: number, to: number): CoarseWindow {
+function roundWindow(from: number, to: number): CoarseWindow {
   const length = to - from;
   const step = Math.max(10, Math.ceil(length / 10));
   return {
@@ -26,13 +29,13 @@ const same = (a: CoarseWindow, b: CoarseWindow): boolean =>
 
 export function useWindow(): CoarseWindow {
   const axis = useTimeAxis();
-  const [window, setWindow] = useState(() => coarse(axis.window().from, axis.window().to));
-  const look = useCallback(() => {
+  const [window, setWindow] = useState(() => roundWindow(axis.window().from, axis.window().to));
+  const update = useCallback(() => {
     const { from, to } = axis.window();
-    const next = coarse(from, to);
+    const next = roundWindow(from, to);
     setWindow((now) => (same(now, next) ? now : next));
   }, [axis]);
-  useTick(look);
-  useEffect(() => axis.subscribe(look), [axis, look]);
+  useTick(update);
+  useEffect(() => axis.subscribe(update), [axis, update]);
   return window;
 }
