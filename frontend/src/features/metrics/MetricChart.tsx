@@ -45,10 +45,10 @@ export function MetricChart(props: Props) {
     const { id, title, awaits } = declaration;
     return <ReasonCard id={id} title={title} reason={awaits} height={height} actions={actions} />;
   }
-  return <Drawn {...props} height={height} />;
+  return <AvailableChart {...props} height={height} />;
 }
 
-function Drawn(props: Props) {
+function AvailableChart(props: Props) {
   const { declaration, topic, uid, limits, marks, height, compact, actions } = props;
   const reason = props.reasons?.[declaration.unit] ?? declaration.emptyReason;
   const uids = typeof uid === 'string' ? [uid] : uid;
