@@ -6,7 +6,7 @@ import { PER_DECADE, secondOf, together } from './runHeat';
 
 type Row = Readonly<Record<string, number | null>>;
 
-/** Maximum points of a line chart and columns of a heat map: no more than pixels. */
+/** Maximum points of a line chart and columns of a heat map: at most one per pixel. */
 const MAX_POINTS = 1_000;
 const MAX_COLUMNS = 300;
 
