@@ -54,8 +54,8 @@ export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
       )}
       {missing.length > 0 && (
         <p className={classes.note}>
-          No percentiles for {missing.join(', ')}. No requests succeeded, or the run was made with an
-          earlier release that did not store percentiles.
+          No percentiles for {missing.join(', ')}. No requests succeeded, or the run was made with
+          an earlier release that did not store percentiles.
         </p>
       )}
     </Card>
