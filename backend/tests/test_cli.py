@@ -261,7 +261,7 @@ def test_a_locked_user_is_unlocked(console_state: Settings, capsys: pytest.Captu
     told = f"User {name} is not locked any more.\nUser {name} was not locked.\n"
     assert capsys.readouterr().out == told
     assert cli.main(["unlock", "nobody"]) == 1
-    assert capsys.readouterr().err == "shardboard: There is no user nobody.\n"
+    assert capsys.readouterr().err == "shardboard: The user nobody does not exist.\n"
 
 
 @pytest.mark.parametrize("command", ["reset-admin-password", "unlock ann"])
@@ -339,7 +339,7 @@ def test_beside_a_console_of_an_earlier_release_nothing_is_encrypted(
 
     asyncio.run(plain())
     assert cli.main(command.split()) == 1
-    assert "start the console of this release first" in capsys.readouterr().err
+    assert "Start the console of this release first" in capsys.readouterr().err
     assert asyncio.run(_secret(console_state)) == "plain"
 
 
@@ -358,7 +358,7 @@ def test_a_console_without_the_key_of_its_store_makes_no_other(
     name = key_name(asyncio.run(_secret(console_state)))
     console_state.key_file.unlink()
     assert cli.main(["console"]) == 1
-    assert f"the store is encrypted with the key {name}: put that back" in capsys.readouterr().err
+    assert f"the store is encrypted with the key {name}. Restore that key" in capsys.readouterr().err
     assert not console_state.key_file.exists()
 
 

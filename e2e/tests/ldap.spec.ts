@@ -63,7 +63,7 @@ test('people sign in by a directory, and their groups give them roles', { tag: '
     const login = new LoginPage(other);
     await other.goto('/nodes');
     await login.signIn(...told.person);
-    await expect(login.error).toContainText('is in no group that has a role here');
+    await expect(login.error).toContainText('is not a member of any group with a role');
 
     await page.getByRole('button', { name: 'Add a group…' }).click();
     const adding = frame.dialog('Add a group');

@@ -1,1 +1,1 @@
-"""Writes: one function is one user intention in one transaction, which the edge commits."""
+"""Writes: each function carries out one user intention in one transaction, which the API layer commits."""

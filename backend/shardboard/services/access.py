@@ -1,4 +1,4 @@
-"""Roles, lists of data rules, and which of them databases refer to (REST reference 3.5)."""
+"""Roles and ACLs, and the databases that refer to them (REST reference 3.5)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -27,23 +27,23 @@ MOST = 1000
 
 
 async def acls(session: AsyncSession) -> list[Acl]:
-    """All by uid."""
-    own = [Acl(row.uid, row.name, row.acl) for row in await access.acls(session)]
-    return [*acl_rules.BUILT_IN.values(), *own]
+    """Return all ACLs: the built-in ones, then the custom ones by uid."""
+    custom = [Acl(row.uid, row.name, row.acl) for row in await access.acls(session)]
+    return [*acl_rules.BUILT_IN.values(), *custom]
 
 
 async def acl(session: AsyncSession, uid: int) -> Acl:
     found = next((each for each in await acls(session) if each.uid == uid), None)
     if found is None:
-        raise NotFound("redis_acl_not_exist", f"There is no ACL {uid}.")
+        raise NotFound("redis_acl_not_exist", f"ACL {uid} does not exist.")
     return found
 
 
 async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal) -> Acl:
     await clusters.load_for_update(session)
     present = await acls(session)
-    _insist_on_name(name, (each.name for each in present))
-    _insist_on_room(len(present))
+    _check_name(name, (each.name for each in present))
+    _check_limit(len(present))
     row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=well_formed(rules))
     session.add(row)
     events.record(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", originator=by.username)
@@ -52,11 +52,11 @@ async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal
 
 
 async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: str | None, by: Principal) -> Acl:
-    """What is None stays. Databases that use it follow."""
+    """Change a custom ACL; None leaves a field unchanged. Databases that use the ACL apply the change."""
     await clusters.load_for_update(session)
-    row = await _own(session, RedisAcl, uid, await acl(session, uid))
+    row = await _load_custom(session, RedisAcl, uid, await acl(session, uid))
     if name is not None and name != row.name:
-        _insist_on_name(name, (each.name for each in await acls(session) if each.uid != uid))
+        _check_name(name, (each.name for each in await acls(session) if each.uid != uid))
         row.name = name
     if rules is not None:
         row.acl = well_formed(rules)
@@ -67,33 +67,39 @@ async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: s
 
 async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    row = await _own(session, RedisAcl, uid, await acl(session, uid))
-    _insist_on_unused(row.name, await _databases_with(session, "redis_acl_uid", uid))
+    row = await _load_custom(session, RedisAcl, uid, await acl(session, uid))
+    _check_unused(row.name, await _databases_with(session, "redis_acl_uid", uid))
     await session.delete(row)
     events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=by.username)
 
 
 async def every_role(session: AsyncSession) -> list[Role]:
-    """All by uid."""
-    own = [_role(row) for row in await access.roles(session)]
-    return [*roles.BUILT_IN.values(), *own]
+    """Return all roles: the built-in ones, then the custom ones by uid."""
+    custom = [_role(row) for row in await access.roles(session)]
+    return [*roles.BUILT_IN.values(), *custom]
 
 
 async def roles_seen(session: AsyncSession, viewer: Principal) -> list[Role]:
-    """All by uid; to whom some databases are shown only, without those of others."""
+    """Return the roles that `viewer` may see.
+
+    A viewer who is limited to some databases sees no roles that are limited to other databases only, and of each role only the
+    databases that the viewer can access.
+    """
     found = await every_role(session)
     if viewer.bdbs is None:
         return found
     shown = [replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.reaches(uid))) for each in found]
-    return [mine for mine, whole in zip(shown, found, strict=True) if mine.bdb_uids or not whole.bdb_uids]
+    return [
+        visible for visible, original in zip(shown, found, strict=True) if visible.bdb_uids or not original.bdb_uids
+    ]
 
 
 async def role(session: AsyncSession, uid: int, viewer: Principal | None = None) -> Role:
-    """One of them, or of those that the viewer sees."""
+    """Return a role; with `viewer`, only if that viewer may see it. Raises NotFound."""
     known = await (every_role(session) if viewer is None else roles_seen(session, viewer))
     found = next((each for each in known if each.uid == uid), None)
     if found is None:
-        raise NotFound("role_not_exist", f"There is no role {uid}.")
+        raise NotFound("role_not_exist", f"Role {uid} does not exist.")
     return found
 
 
@@ -102,17 +108,17 @@ async def create_role(
 ) -> Role:
     insist_on_power(by, management)
     await clusters.load_for_update(session)
-    await _insist_on_reach(session, management, bdb_uids)
+    await _check_bdb_uids(session, management, bdb_uids)
     present = await every_role(session)
-    _insist_on_name(name, (each.name for each in present))
-    _insist_on_room(len(present))
+    _check_name(name, (each.name for each in present))
+    _check_limit(len(present))
     uid = _next_uid(each.uid for each in present)
     row = RoleRow(uid=uid, name=name, management=management, bdb_uids=sorted(set(bdb_uids)))
     session.add(row)
     events.record(
         session,
         "role_created",
-        f"The role {name} was created; its management role is {management}{_of(row)}.",
+        f"The role {name} was created; its management role is {management}{_limits(row)}.",
         originator=by.username,
     )
     await session.flush()
@@ -127,29 +133,29 @@ async def change_role(
     bdb_uids: Sequence[int] | None,
     by: Principal,
 ) -> Role:
-    """What is None stays. Its users and service tokens may do what it says from then on."""
+    """Change a custom role; None leaves a field unchanged. Users and service tokens with the role are updated as well."""
     await clusters.load_for_update(session)
-    row = await _own(session, RoleRow, uid, await role(session, uid))
+    row = await _load_custom(session, RoleRow, uid, await role(session, uid))
     insist_on_power(by, row.management)
     if name is not None and name != row.name:
-        _insist_on_name(name, (each.name for each in await every_role(session) if each.uid != uid))
+        _check_name(name, (each.name for each in await every_role(session) if each.uid != uid))
         row.name = name
     if management is not None and management != row.management:
         insist_on_power(by, management)
-        held = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
-        await insist_on_another_admin(session, held)
-        for user in held:
+        members = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
+        await insist_on_another_admin(session, members)
+        for user in members:
             user.role = management
         for token in await service_tokens.with_role(session, uid):
             token.role = management
         row.management = management
-    wanted = row.bdb_uids if bdb_uids is None else sorted(set(bdb_uids))
-    await _insist_on_reach(session, row.management, wanted, gone=row.bdb_uids)
-    row.bdb_uids = wanted
+    desired = row.bdb_uids if bdb_uids is None else sorted(set(bdb_uids))
+    await _check_bdb_uids(session, row.management, desired, gone=row.bdb_uids)
+    row.bdb_uids = desired
     events.record(
         session,
         "role_updated",
-        f"The role {row.name} was changed; its management role is {row.management}{_of(row)}.",
+        f"The role {row.name} was changed; its management role is {row.management}{_limits(row)}.",
         originator=by.username,
     )
     await session.flush()
@@ -158,52 +164,52 @@ async def change_role(
 
 async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    row = await _own(session, RoleRow, uid, await role(session, uid))
+    row = await _load_custom(session, RoleRow, uid, await role(session, uid))
     insist_on_power(by, row.management)
-    held = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
+    members = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
     tokens = [each.name for each in await service_tokens.with_role(session, uid)]
-    _insist_on_unused(row.name, await _databases_with(session, "role_uid", uid), held, tokens)
+    _check_unused(row.name, await _databases_with(session, "role_uid", uid), members, tokens)
     if mapped := await ldap_mappings.of_role(session, uid):
         raise Conflict(
-            "resource_in_use", f"{row.name} is given by the LDAP mapping {mapped[0].name}; change that first."
+            "resource_in_use", f"{row.name} is assigned by the LDAP mapping {mapped[0].name}; change the mapping first."
         )
     provider = (await clusters.load(session)).oidc or {}
     if uid in (provider.get("default_role_uid"), *(given for _, given in provider.get("roles", ()))):
-        raise Conflict("resource_in_use", f"{row.name} is given by single sign-on; change that first.")
+        raise Conflict("resource_in_use", f"{row.name} is assigned by single sign-on; change its settings first.")
     await session.delete(row)
     events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
 
 
 async def insist_on_permissions(session: AsyncSession, given: object) -> None:
-    """That `roles_permissions` of a database is what it should be."""
+    """Raise NotAcceptable unless `given` is a valid value of `roles_permissions` and its roles and ACLs exist."""
     uids = {
         "role_uid": {each.uid for each in await every_role(session)},
         "redis_acl_uid": {each.uid for each in await acls(session)},
     }
     if not isinstance(given, list) or not all(isinstance(row, dict) and row.keys() == uids.keys() for row in given):
-        raise _refused("`roles_permissions` is a list of objects, each with `role_uid` and `redis_acl_uid`.")
+        raise _invalid_permissions(
+            "`roles_permissions` must be a list of objects, each with `role_uid` and `redis_acl_uid`."
+        )
     for row in given:
         for name, known in uids.items():
             if isinstance(row[name], bool) or row[name] not in known:
-                raise _refused(f"`roles_permissions`: there is no {name} {str(row[name])[:40]}.")
+                raise _invalid_permissions(f"`roles_permissions`: {name} {str(row[name])[:40]} does not exist.")
     named = [row["role_uid"] for row in given]
     if len(set(named)) < len(named):
-        raise _refused("`roles_permissions` names a role twice; give it one ACL.")
+        raise _invalid_permissions("`roles_permissions` names a role twice; assign one ACL to each role.")
 
 
 async def chosen(
     session: AsyncSession, management: ManagementRole | None, role_uids: Sequence[int] | None
 ) -> GivenRole | None:
-    """The role of a user by either of its names; None where neither is given."""
+    """Return the role that a request names by management role, by uid, or by both; None if it names neither."""
     if role_uids is None:
         return GivenRole(management) if management is not None else None
-    await clusters.load_for_update(session)  # nobody removes it before the user has it
+    await clusters.load_for_update(session)  # so that the role cannot be removed before the user has it
     found = [each for each in await every_role(session) if [each.uid] == list(role_uids)]
     if not found or management not in (None, found[0].management):
-        sentence = (
-            "`role_uids` is one uid of /v1/roles, and its management role the same as `role` where both are given."
-        )
-        raise NotAcceptable("config_error", sentence, field="role_uids")
+        message = "`role_uids` must hold one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
+        raise NotAcceptable("config_error", message, field="role_uids")
     role = found[0]
     is_built_in = role.uid in roles.BUILT_IN
     if is_built_in:
@@ -211,40 +217,40 @@ async def chosen(
     return GivenRole(role.management, role.uid, role.name, by_uid=True)
 
 
-async def _insist_on_reach(
+async def _check_bdb_uids(
     session: AsyncSession, management: str, bdb_uids: Sequence[int], gone: Sequence[int] = ()
 ) -> None:
-    """That a role may reach these databases only; those that it did may be `gone`."""
+    """Raise NotAcceptable unless the role can be limited to these databases. Databases in `gone` need not exist any longer."""
     if not bdb_uids:
         return
     if management not in roles.LIMITED:
-        sentence = (
-            f"The management role {management} concerns the whole cluster; {_LIMITED} may reach some databases only."
+        message = (
+            f"The management role {management} covers the whole cluster; only {_LIMITED} can be limited to databases."
         )
-        raise NotAcceptable("invalid_param", sentence, field="resources")
+        raise NotAcceptable("invalid_param", message, field="resources")
     known = {bdb.uid for bdb in await bdbs.every(session)}
     if missing := sorted(set(bdb_uids) - known - set(gone)):
-        raise NotAcceptable("invalid_param", f"`resources`: there is no database {missing[0]}.", field="resources")
+        raise NotAcceptable("invalid_param", f"`resources`: database {missing[0]} does not exist.", field="resources")
 
 
 def _role(row: RoleRow) -> Role:
     return Role(row.uid, row.name, row.management, tuple(row.bdb_uids))
 
 
-def _of(row: RoleRow) -> str:
+def _limits(row: RoleRow) -> str:
     return f" of {said(row.bdb_uids)}" if row.bdb_uids else ""
 
 
 def well_formed(rules: str) -> str:
-    """The list as it is kept."""
+    """Return the rules in the form in which they are stored. Raises NotAcceptable."""
     try:
         return " ".join(acl_rules.parse(rules))
-    except acl_rules.Malformed as what:
-        raise NotAcceptable("invalid_param", str(what), field="acl") from what
+    except acl_rules.Malformed as error:
+        raise NotAcceptable("invalid_param", str(error), field="acl") from error
 
 
-def _refused(sentence: str) -> NotAcceptable:
-    return NotAcceptable("invalid_param", sentence, field="roles_permissions")
+def _invalid_permissions(message: str) -> NotAcceptable:
+    return NotAcceptable("invalid_param", message, field="roles_permissions")
 
 
 async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[str]:
@@ -252,28 +258,28 @@ async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[s
     return [bdb.name for bdb in found if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
 
 
-async def _own(session: AsyncSession, table: type[Own], uid: int, found: Acl | Role) -> Own:
+async def _load_custom(session: AsyncSession, table: type[Own], uid: int, found: Acl | Role) -> Own:
     row = await session.get(table, uid)
     if row is None:
-        raise Conflict("read_only", f"{found.name} is built in: it can be neither changed nor deleted.")
+        raise Conflict("read_only", f"{found.name} is built in and cannot be changed or deleted.")
     return row
 
 
-def _insist_on_name(name: str, others: Iterable[str]) -> None:
+def _check_name(name: str, others: Iterable[str]) -> None:
     if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
-        raise NotAcceptable("invalid_param", f"A name is 1 to {LONGEST_NAME} printable characters.", field="name")
+        raise NotAcceptable(
+            "invalid_param", f"The name must have 1 to {LONGEST_NAME} printable characters.", field="name"
+        )
     if name.casefold() in {other.casefold() for other in others}:
-        raise NotAcceptable("name_already_exists", f"There is another one called {name}.", field="name")
+        raise NotAcceptable("name_already_exists", f"The name {name} is already in use.", field="name")
 
 
-def _insist_on_room(present: int) -> None:
+def _check_limit(present: int) -> None:
     if present >= MOST:
-        raise Conflict("invalid_param", f"There are {present} already; remove some first.")
+        raise Conflict("invalid_param", f"There are {present} already, which is the maximum; delete some first.")
 
 
-def _insist_on_unused(
-    name: str, databases: Sequence[str], users: Sequence[str] = (), tokens: Sequence[str] = ()
-) -> None:
+def _check_unused(name: str, databases: Sequence[str], users: Sequence[str] = (), tokens: Sequence[str] = ()) -> None:
     where = [
         *(f"database {each}" for each in databases[:3]),
         *(f"user {each}" for each in users),

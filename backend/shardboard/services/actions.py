@@ -1,4 +1,4 @@
-"""Asking a long operation to end before it is done."""
+"""Listing the actions that a user may see, and cancelling running actions."""
 
 from collections.abc import Sequence
 
@@ -22,12 +22,12 @@ async def seen(session: AsyncSession, principal: Principal) -> Sequence[Action]:
 
 
 async def may_see(session: AsyncSession, action: Action, principal: Principal) -> bool:
-    """Who reaches some databases only sees what is about those and no others."""
+    """Return whether the user may see the action. With limited access, all databases of the action must be accessible."""
     return principal.bdbs is None or principal.reaches_all_of(await databases_of(session, action))
 
 
 async def databases_of(session: AsyncSession, action: Action) -> frozenset[int]:
-    """Uids of the databases that it is about."""
+    """Return the uids of the databases that the action concerns."""
     if action.object_type == "benchmark":
         run = await benchmarks.by_uid(session, action.object_uid)
         return frozenset({run.bdb_uid} if run is not None else ())
@@ -37,20 +37,22 @@ async def databases_of(session: AsyncSession, action: Action) -> frozenset[int]:
 
 
 async def cancel(session: AsyncSession, action: Action, principal: Principal) -> Action:
-    """Ask the action to end: what it has begun is undone or brought to its end. Asking twice is fine."""
+    """Request that the action ends early. It undoes or completes what it has started. Repeated requests have no effect."""
     if action.object_type == "node" and principal.role != "admin" and not action.name.startswith("SMMigrate"):
-        raise Forbidden("unauthorized_action", "Only administrators may end actions on nodes.")
+        raise Forbidden("unauthorized_action", "Only administrators may cancel actions on nodes.")
     if action.status not in OPEN:
-        raise Conflict("not_running", f"{action.description}: it has ended already, as {action.status}.")
+        raise Conflict(
+            "not_running", f"{action.description}: the action has already ended with status {action.status}."
+        )
     if action.cancelled_by:
         return action
     if not action.cancellable:
-        raise Conflict("not_cancellable", f"{action.description}: this cannot be ended early.")
+        raise Conflict("not_cancellable", f"{action.description}: this action cannot be cancelled.")
     action.cancelled_by = principal.username
     events.record(
         session,
         "action_cancel_request",
-        f"The end of an action was ordered: {action.description}.",
+        f"Cancellation of an action was requested: {action.description}.",
         source="node" if action.object_type == "node" else "bdb",
         originator=principal.username,
         bdb_uid=action.object_uid if action.object_type == "bdb" else None,

@@ -1,4 +1,4 @@
-"""Which addresses clients must leave once a plan is carried out: told before anything moves."""
+"""Endpoint addresses that clients must stop using when a plan is carried out, reported before anything moves."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,24 @@ from shardboard.orders.movement import ClusterView
 
 @dataclass(frozen=True)
 class Change:
-    """One database's."""
+    """The change of one database's endpoint addresses."""
 
     bdb_uid: int
     old: Sequence[str]
-    """Addresses with ports that clients must leave."""
+    """Addresses with ports that clients must stop using."""
     new: Sequence[str]
-    """Those that serve in the end."""
+    """Addresses with ports that serve the database afterwards."""
     sentence: str
 
 
 def changes(
     view: ClusterView, board: Layout, *, resting: Collection[int] = (), leaving: Collection[int] = ()
 ) -> list[Change]:
-    """`board` is how shards are in the end; then `resting` nodes are in maintenance too, and `leaving` ones gone."""
+    """Return the address change of each affected database.
+
+    `board` is the layout after the plan. In addition to nodes that are in maintenance already, `resting` nodes are in maintenance
+    by then, and `leaving` nodes have been removed.
+    """
     machines = view.machines.values()
     living = {node.uid for node in machines if node.health != "down"} - set(leaving)
     rests = {node.uid for node in machines if node.duty} | {*resting, *leaving}
@@ -43,5 +47,5 @@ def changes(
 
 
 def told(found: Sequence[Change]) -> str:
-    """All sentences, to go on with after another one."""
+    """Return all messages as one text, to append to another sentence."""
     return "".join(f" {change.sentence}" for change in found)

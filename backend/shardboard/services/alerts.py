@@ -1,4 +1,4 @@
-"""Which alerts a database shall raise, and which are raised."""
+"""Alert settings of databases, and the newest events of alerts."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -14,32 +14,32 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
 
 _NODE_FAILED = "node_failed"
-"""Told as an outage, which begins and ends like an alarm."""
+"""A node failure is reported as an outage, which starts and ends like an alarm."""
 
 
 def change(
     session: AsyncSession, bdb: Bdb, given: Mapping[str, Mapping[str, Any]], by: Principal, *, dry_run: bool
 ) -> None:
-    """Change the given ones. Those that databases do not have here can only be off."""
+    """Change the alert settings in `given`. Alerts that Shardboard cannot raise for databases can only be disabled."""
     for name, value in given.items():
         if name in alert_settings.BDB_DEFAULTS:
             continue
         if name not in alert_settings.BDB_WITHOUT_SUBJECT:
-            raise NotAcceptable("alert_not_found", f"Databases have no alert {name[:64]}.", field=name[:64])
+            raise NotAcceptable("alert_not_found", f"The database alert {name[:64]} does not exist.", field=name[:64])
         if value.get("enabled"):
-            sentence = f"{name} cannot be switched on: nothing here can raise it."
-            raise NotAcceptable("not_supported", sentence, field=name)
+            message = f"{name} cannot be enabled, because Shardboard does not support this alert."
+            raise NotAcceptable("not_supported", message, field=name)
     before = alert_settings.of_bdb(bdb.alert_settings)
-    wanted = rules.merged(
+    desired = rules.merged(
         bdb.alert_settings, {name: value for name, value in given.items() if name in alert_settings.BDB_DEFAULTS}
     )
-    changed = [name for name, setting in alert_settings.of_bdb(wanted).items() if setting != before[name]]
+    changed = [name for name, setting in alert_settings.of_bdb(desired).items() if setting != before[name]]
     if changed and not dry_run:
-        bdb.alert_settings = wanted
+        bdb.alert_settings = desired
         events.record(
             session,
             "bdb_alerts_updated",
-            f"Alerts of {bdb.name} were changed: {', '.join(changed)}.",
+            f"Alert settings of {bdb.name} were changed: {', '.join(changed)}.",
             source="bdb",
             originator=by.username,
             bdb_uid=bdb.uid,
@@ -49,10 +49,10 @@ def change(
 async def newest(
     session: AsyncSession, names: Collection[str], *, bdb_uid: int | None = None, node_uid: int | None = None
 ) -> Mapping[int | None, dict[str, Event]]:
-    """The newest event about each of these alerts: by database or node, and by name."""
+    """Return the newest event of each of these alerts, by database or node uid, then by alert name."""
     types = {name if name == _NODE_FAILED else f"{threshold_alarms.PREFIX}{name}": name for name in names}
     found: Sequence[Event] = await events.newest_of_each(session, types, bdb_uid=bdb_uid, node_uid=node_uid)
-    told: dict[int | None, dict[str, Event]] = defaultdict(dict)
+    newest_events: dict[int | None, dict[str, Event]] = defaultdict(dict)
     for event in sorted(found, key=lambda each: each.uid):
-        told[event.bdb_uid if event.bdb_uid is not None else event.node_uid][types[event.type]] = event
-    return told
+        newest_events[event.bdb_uid if event.bdb_uid is not None else event.node_uid][types[event.type]] = event
+    return newest_events

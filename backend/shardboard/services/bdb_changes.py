@@ -1,4 +1,4 @@
-"""What a request would change of an existing database, and whether that can be done."""
+"""Validation of changes to an existing database."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,52 +41,52 @@ CHANGEABLE = frozenset(
     }
 )
 BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "bigstore_ram_size", "name", "tags", "eviction_policy"})
-"""What one order may change together with the number of shards."""
-_ACTED_UPON = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
+"""Fields that one request may change together with the number of shards."""
+_EFFECTIVE = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
 
 
 async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
-    """The fields that differ from the present, after every check. Clients may echo the rest of the object."""
+    """Return the fields that differ from the present values, after all checks. Clients may send unchanged fields as well."""
     present = _present(bdb)
     if "io_threads" in given and given["io_threads"] != present["io_threads"]:
         given = {**given, "io_threads": await _threads(session, bdb, given["io_threads"])}
-    changed = _differing(bdb, present, given)
-    wanted = present | changed
+    changed = _changed_fields(bdb, present, given)
+    desired = present | changed
     if "shards_count" in changed:
-        _insist_on_sharding(bdb, changed)
+        _require_sharding(bdb, changed)
     if "bigstore" in changed:
-        kind = "on flash" if wanted["bigstore"] else "in RAM"
-        sentence = f"bigstore cannot be changed once a database exists: create one {kind}, and copy the data there."
-        raise NotAcceptable("not_supported", sentence, field="bigstore")
-    insist(bdb_rules.of_itself(wanted))
+        kind = "on flash" if desired["bigstore"] else "in RAM"
+        message = f"bigstore of an existing database cannot be changed: create one {kind}, and copy the data to it."
+        raise NotAcceptable("not_supported", message, field="bigstore")
+    insist(bdb_rules.of_itself(desired))
     if changed.get("replication"):
-        await _insist_on_two_nodes(session)
+        await _require_two_nodes(session)
     if "roles_permissions" in changed:
         await access.insist_on_permissions(session, changed["roles_permissions"])
-    fixed = sorted(changed.keys() & (_ACTED_UPON - CHANGEABLE))
+    fixed = sorted(changed.keys() & (_EFFECTIVE - CHANGEABLE))
     if fixed:
-        sentence = f"{fixed[0]} cannot be changed once a database exists; leave it out or send it as it is."
-        raise NotAcceptable("not_supported", sentence, field=fixed[0])
-    if apart := sorted(changed.keys() - BESIDE_SHARDS_COUNT) if "shards_count" in changed else []:
-        sentence = f"shards_count and {apart[0]} cannot be changed by one order; send one after the other."
-        raise NotAcceptable("not_supported", sentence, field=apart[0])
+        message = f"{fixed[0]} of an existing database cannot be changed; omit it or send its present value."
+        raise NotAcceptable("not_supported", message, field=fixed[0])
+    if rejected := sorted(changed.keys() - BESIDE_SHARDS_COUNT) if "shards_count" in changed else []:
+        message = f"shards_count and {rejected[0]} cannot be changed by one request; change one after the other."
+        raise NotAcceptable("not_supported", message, field=rejected[0])
     if "shards_count" not in changed and changed.keys() & {"memory_size", "bigstore_ram_size"}:
-        await _insist_on_room(session, bdb, wanted, overbooking=cluster.rules.shards_overbooking)
+        await _check_capacity(session, bdb, desired, overbooking=cluster.rules.shards_overbooking)
     return changed
 
 
 def incomplete(bdb: Bdb) -> dict[str, Any]:
-    """What was ordered before and may not have reached all shards, as it is wanted."""
+    """Return the desired values of fields that an earlier request changed and that may not have reached all shards."""
     present = _present(bdb)
     return {name: present[name] for name in bdb.incomplete_changes if name in present}
 
 
-def _differing(bdb: Bdb, present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_fields(bdb: Bdb, present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     changed = {name: value for name, value in given.items() if name not in present or value != present[name]}
     if changed.get("port") == bdb.port:
         del changed["port"]
     if "authentication_redis_pass" in changed and bdb.config.get("other_passwords"):
-        changed["other_passwords"] = []  # whoever sets the password means the only one
+        changed["other_passwords"] = []  # a new password replaces all present ones
     return changed
 
 
@@ -102,42 +102,40 @@ def _present(bdb: Bdb) -> dict[str, Any]:
     }
     present = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
     if not bdb.on_flash:
-        present["bigstore_ram_size"] = 0  # earlier versions kept whatever was sent
+        present["bigstore_ram_size"] = 0  # earlier versions stored any value for databases in RAM
     return present
 
 
-async def _threads(session: AsyncSession, bdb: Bdb, asked: int) -> int:
-    """As many as were asked for, if its nodes can give them; 0 is what they usually give."""
+async def _threads(session: AsyncSession, bdb: Bdb, requested: int) -> int:
+    """Return `asked` if the nodes can provide that many threads; for 0, the default of the nodes."""
     rows = await shards.every(session)
     chosen = {row.node_uid for row in rows if row.bdb_uid == bdb.uid}
     hosts = hosts_of(await nodes.every(session), [row.node_uid for row in rows], chosen)
-    threads = asked or io_threads.usual(hosts)
+    threads = requested or io_threads.usual(hosts)
     if 0 < threads <= io_threads.MOST:
         insist(io_threads.fault(threads, hosts))
     return threads
 
 
-def _insist_on_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
+def _require_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
     if bdb.sharding or "sharding" in changed:
         return
-    sentence = (
-        f"Database {bdb.name} is not sharded, and its clients do not expect it to be: create a database with sharding and "
+    message = (
+        f"Database {bdb.name} is not sharded, and its clients may not support sharding: create a sharded database and "
         "copy the data there."
     )
-    raise NotAcceptable("invalid_sharding", sentence, field="shards_count")
+    raise NotAcceptable("invalid_sharding", message, field="shards_count")
 
 
-async def _insist_on_two_nodes(session: AsyncSession) -> None:
+async def _require_two_nodes(session: AsyncSession) -> None:
     if len(await nodes.every(session)) < 2:
-        sentence = (
-            "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."
-        )
-        raise NotAcceptable("replication_node_violation", sentence, field="replication")
+        message = "Replication needs at least two nodes: a replica on the node of its primary would be lost with it."
+        raise NotAcceptable("replication_node_violation", message, field="replication")
 
 
-async def _insist_on_room(session: AsyncSession, bdb: Bdb, wanted: Mapping[str, Any], *, overbooking: bool) -> None:
-    """The nodes of the database must have the flash and, without overbooking, the memory by which its shards may grow."""
-    before, after = bdb.share, bdb_rules.share(wanted)
+async def _check_capacity(session: AsyncSession, bdb: Bdb, desired: Mapping[str, Any], *, overbooking: bool) -> None:
+    """Check that nodes have the flash and, without overbooking, the memory by which the database's shards may grow."""
+    before, after = bdb.share, bdb_rules.share(desired)
     ram = 0 if overbooking or (before.ram == 0) else after.ram - before.ram
     disk = (after.flash or 0) - (before.flash or 0)
     if ram <= 0 and disk <= 0:
@@ -150,5 +148,5 @@ async def _insist_on_room(session: AsyncSession, bdb: Bdb, wanted: Mapping[str, 
             (disk, room.free_flash or 0, "bytes of flash", "add a node with flash or make the database smaller"),
         ):
             if count * more > max(free, 0):
-                sentence = f"Node {room.node_uid} has no room for {count * more} {what} more; {way}."
-                raise NotAcceptable("insufficient_resources", sentence, field="memory_size")
+                message = f"Node {room.node_uid} does not have {count * more} more {what} free; {way}."
+                raise NotAcceptable("insufficient_resources", message, field="memory_size")

@@ -1,6 +1,6 @@
-"""What a new database would be: its row, its shards and what is worth a warning. Nothing is written here.
+"""Plan of a new database: its row, its shards and warnings. Nothing is written here.
 
-What brings it to life afterwards is decided in `domain/creation.py`.
+`domain/creation.py` decides the steps that start the database afterwards.
 """
 
 import secrets
@@ -37,7 +37,7 @@ _ERRORS: dict[str, type[ApiError]] = {"schema": BadRequest, "invalid": NotAccept
 
 @dataclass
 class NewDatabase:
-    """Rows that are in no session yet."""
+    """A planned database. Its rows do not belong to a session yet."""
 
     bdb: Bdb
     shards: list[Shard]
@@ -45,23 +45,23 @@ class NewDatabase:
 
 
 def insist(fault: RequestFault | None) -> None:
-    """Raise the error that a fault stands for."""
+    """Raise the API error for a validation error."""
     if fault is not None:
         raise _ERRORS[fault.kind](fault.code, fault.sentence, field=fault.field)
 
 
 async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Cluster) -> NewDatabase:
-    """Validate the wanted database, choose uids, ports and nodes. Raises the error of the first rule it breaks."""
+    """Validate the requested database and choose uids, ports and nodes. Raises the error of the first rule that it violates."""
     policy = cluster.rules
-    wanted = complete(given, policy)
-    insist(bdb_rules.of_itself(wanted))
+    desired = complete(given, policy)
+    insist(bdb_rules.of_itself(desired))
     databases, machines = await bdbs.every(session), await nodes.every(session)
     occupying = await shards.occupying(session)
     unknown = [node.unknown_shards for node in machines]
     taken_ports = {bdb.port for bdb in databases} | {shard.port for shard in occupying}
     taken_ports = taken_ports.union(*(each.ports for each in unknown))
     reserved = reserved_ports_of(cluster)
-    eligible = [node for node in machines if _eligible(node, wanted)]
+    eligible = [node for node in machines if _eligible(node, desired)]
     surroundings = Surroundings(
         taken_uids={bdb.uid for bdb in databases}.union(
             {shard.bdb_uid for shard in occupying}, *(each.bdb_uids for each in unknown)
@@ -72,57 +72,57 @@ async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Clus
         eligible_nodes=[node.uid for node in eligible],
         known_nodes=[node.uid for node in machines],
     )
-    insist(bdb_rules.among_others(wanted, surroundings))
-    await access.insist_on_permissions(session, wanted["roles_permissions"])
-    port = wanted["port"] or bdb_rules.first_free_port(taken_ports | reserved)
+    insist(bdb_rules.among_others(desired, surroundings))
+    await access.insist_on_permissions(session, desired["roles_permissions"])
+    port = desired["port"] or bdb_rules.first_free_port(taken_ports | reserved)
     if port is None:
-        raise NotAcceptable("port_unavailable", "Every port for databases is taken.", field="port")
+        raise NotAcceptable("port_unavailable", "All ports for databases are in use.", field="port")
     rooms = rooms_of(eligible, occupying, databases)
-    plan = _place(rooms, wanted, overbooking=policy.shards_overbooking)
+    plan = _place(rooms, desired, overbooking=policy.shards_overbooking)
     places = [shard.node_uid for shard in occupying] + [placed.node_uid for placed in plan]
     hosts = hosts_of(machines, places, {placed.node_uid for placed in plan})
-    wanted["io_threads"] = wanted["io_threads"] or io_threads.usual(hosts)
-    insist(io_threads.fault(wanted["io_threads"], hosts))
+    desired["io_threads"] = desired["io_threads"] or io_threads.usual(hosts)
+    insist(io_threads.fault(desired["io_threads"], hosts))
     taken = surroundings.taken_uids | surroundings.reached_uids
-    bdb = _row(wanted, wanted.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
+    bdb = _row(desired, desired.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
     shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
     rows = newcomers.rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
     held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
-    bdb.endpoint_nodes = binding.bind(wanted["proxy_policy"], [], held, [node.uid for node in machines])
+    bdb.endpoint_nodes = binding.bind(desired["proxy_policy"], [], held, [node.uid for node in machines])
     bdb.endpoint_retiring = {}
-    return NewDatabase(bdb, rows, [*_warnings(wanted, given, machines), *_overbooked(rooms, rows, bdb)])
+    return NewDatabase(bdb, rows, [*_warnings(desired, given, machines), *_overbooked(rooms, rows, bdb)])
 
 
 def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
-    """The full set of fields: what is given, else the cluster's policy, else the reference's default."""
-    wanted: dict[str, Any] = {"port": 0, "sharding": False, "shards_count": 1, "replication": False}
-    wanted |= bdb_fields.CONFIG_DEFAULTS
-    wanted["shards_placement"] = policy.default_shards_placement
-    wanted["oss_cluster"] = policy.default_oss_cluster and given.get("sharding", False)
-    wanted["data_internode_encryption"] = policy.data_internode_encryption
-    wanted["io_threads"] = 0  # chosen when the nodes are
-    wanted |= given
+    """Return all fields: the given values, else the cluster's policy, else the defaults of the REST reference."""
+    desired: dict[str, Any] = {"port": 0, "sharding": False, "shards_count": 1, "replication": False}
+    desired |= bdb_fields.CONFIG_DEFAULTS
+    desired["shards_placement"] = policy.default_shards_placement
+    desired["oss_cluster"] = policy.default_oss_cluster and given.get("sharding", False)
+    desired["data_internode_encryption"] = policy.data_internode_encryption
+    desired["io_threads"] = 0  # chosen once the nodes are known
+    desired |= given
     if "proxy_policy" not in given:
-        usual = policy.default_sharded_proxy_policy if wanted["sharding"] else policy.default_non_sharded_proxy_policy
-        wanted["proxy_policy"] = "all-master-shards" if wanted["oss_cluster"] else usual
-    if wanted["sharding"] and not wanted["shard_key_regex"]:
-        wanted["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
+        usual = policy.default_sharded_proxy_policy if desired["sharding"] else policy.default_non_sharded_proxy_policy
+        desired["proxy_policy"] = "all-master-shards" if desired["oss_cluster"] else usual
+    if desired["sharding"] and not desired["shard_key_regex"]:
+        desired["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
     if "version" in given and "redis_version" not in given:
-        wanted["redis_version"] = ".".join(wanted["version"].split(".")[:2])
+        desired["redis_version"] = ".".join(desired["version"].split(".")[:2])
     elif "redis_version" in given and "version" not in given:
-        wanted["version"] = wanted["redis_version"]
-    if wanted["bigstore"] and not wanted["bigstore_ram_size"]:
-        processes = wanted["shards_count"] * bdb_rules.copies(wanted)
-        wanted["bigstore_ram_size"] = flash.default_ram(wanted["memory_size"], max(1, processes))
-    if wanted["backup"] and "backup_interval" not in given:
-        wanted["backup_interval"] = 0
-    if not wanted.get("uid"):
-        wanted.pop("uid", None)
-    return wanted
+        desired["version"] = desired["redis_version"]
+    if desired["bigstore"] and not desired["bigstore_ram_size"]:
+        processes = desired["shards_count"] * bdb_rules.copies(desired)
+        desired["bigstore_ram_size"] = flash.default_ram(desired["memory_size"], max(1, processes))
+    if desired["backup"] and "backup_interval" not in given:
+        desired["backup_interval"] = 0
+    if not desired.get("uid"):
+        desired.pop("uid", None)
+    return desired
 
 
 def hosts_of(machines: Sequence[Node], places: Sequence[int], chosen: Collection[int]) -> list[Host]:
-    """The nodes `chosen`, with what else is on their machines; `places` are the node uids of all shards."""
+    """Return the `chosen` nodes with the number of shards on their machines. `places` are the node uids of all shards."""
     machine = {node.uid: node.facts["machine_id"] for node in machines}
     held = Counter(machine.get(uid) for uid in places)
     return [
@@ -132,20 +132,20 @@ def hosts_of(machines: Sequence[Node], places: Sequence[int], chosen: Collection
     ]
 
 
-def _eligible(node: Node, wanted: Mapping[str, Any]) -> bool:
+def _eligible(node: Node, desired: Mapping[str, Any]) -> bool:
     name = str(node.uid)
-    chosen = name not in wanted["avoid_nodes"] and (not wanted["use_nodes"] or name in wanted["use_nodes"])
+    chosen = name not in desired["avoid_nodes"] and (not desired["use_nodes"] or name in desired["use_nodes"])
     return chosen and node.accept_servers and not node.duty and node.agent_status == "connected"
 
 
-def _place(rooms: Sequence[Room], wanted: Mapping[str, Any], *, overbooking: bool) -> list[Placed]:
-    share = bdb_rules.share(wanted)
+def _place(rooms: Sequence[Room], desired: Mapping[str, Any], *, overbooking: bool) -> list[Placed]:
+    share = bdb_rules.share(desired)
     try:
         return placement.place(
             rooms,
-            pairs=wanted["shards_count"],
-            replication=wanted["replication"],
-            policy=wanted["shards_placement"],
+            pairs=desired["shards_count"],
+            replication=desired["replication"],
+            policy=desired["shards_placement"],
             shard_memory=share.ram,
             shard_flash=share.flash,
             overbooking=overbooking,
@@ -154,54 +154,54 @@ def _place(rooms: Sequence[Room], wanted: Mapping[str, Any], *, overbooking: boo
         raise NotAcceptable("insufficient_resources", str(reason)) from reason
 
 
-def _row(wanted: Mapping[str, Any], uid: int, port: int) -> Bdb:
+def _row(desired: Mapping[str, Any], uid: int, port: int) -> Bdb:
     now = datetime.now(UTC)
     return Bdb(
         uid=uid,
-        name=wanted["name"],
+        name=desired["name"],
         status="pending",
         status_detail="",
         incomplete_changes=[],
-        memory_size=wanted["memory_size"],
+        memory_size=desired["memory_size"],
         port=port,
-        port_requested=wanted["port"],
-        sharding=wanted["sharding"],
-        shards_count=wanted["shards_count"],
-        replication=wanted["replication"],
-        config={name: value for name, value in wanted.items() if name not in bdb_fields.COLUMNS},
+        port_requested=desired["port"],
+        sharding=desired["sharding"],
+        shards_count=desired["shards_count"],
+        replication=desired["replication"],
+        config={name: value for name, value in desired.items() if name not in bdb_fields.COLUMNS},
         admin_password=secrets.token_urlsafe(32),
         next_admin_password="",
-        shard_certificates=ShardCertificates.issue().stored() if wanted["data_internode_encryption"] else None,
+        shard_certificates=ShardCertificates.issue().stored() if desired["data_internode_encryption"] else None,
         action_uid=None,
         created_at=now,
         changed_at=now,
     )
 
 
-def _warnings(wanted: Mapping[str, Any], given: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
-    """What the caller may not expect of this database, one sentence each."""
+def _warnings(desired: Mapping[str, Any], given: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
+    """Return the properties of the database that the client may not expect, one sentence each."""
     found = []
-    name = wanted["name"]
-    rules = [rule["regex"] for rule in wanted["shard_key_regex"]]
-    if rules and hashing.judge(rules, implicit_shard_key=wanted["implicit_shard_key"]).misprint:
+    name = desired["name"]
+    rules = [rule["regex"] for rule in desired["shard_key_regex"]]
+    if rules and hashing.judge(rules, implicit_shard_key=desired["implicit_shard_key"]).misprint:
         found.append(
-            f"The shard_key_regex of database {name} was read as the standard policy: "
-            "keys are hashed by the part in braces, else whole."
+            f"The shard_key_regex of database {name} was interpreted as the standard policy: "
+            "keys are hashed by the part in braces if there is one, otherwise completely."
         )
-    if wanted["version"] != bdb_fields.ENGINE_VERSION:
+    if desired["version"] != bdb_fields.ENGINE_VERSION:
         engines = sorted({node.facts.get("engine_version", "") for node in machines} - {""})
         found.append(
-            f"Database {name} was created for version {wanted['version']} and runs on Valkey "
-            f"{', '.join(engines) or '8'}, which speaks the commands of Redis {bdb_fields.ENGINE_VERSION}."
+            f"Database {name} was created for version {desired['version']} and runs on Valkey "
+            f"{', '.join(engines) or '8'}, which supports the commands of Redis {bdb_fields.ENGINE_VERSION}."
         )
     idle = without_effect(given)
     if idle:
-        found.append(f"Fields of database {name} were kept without effect: {', '.join(idle)}.")
+        found.append(f"Fields of database {name} were stored without effect: {', '.join(idle)}.")
     return found
 
 
 def without_effect(given: Mapping[str, Any]) -> list[str]:
-    """Given fields that differ from their default and change nothing yet."""
+    """Return the given fields that differ from their defaults and have no effect."""
     active = {*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED, *bdb_fields.HIDDEN}
     return sorted(
         field
@@ -220,5 +220,5 @@ def _overbooked(rooms: Sequence[Room], rows: Sequence[Shard], bdb: Bdb) -> list[
     if not short:
         return []
     return [
-        f"Database {bdb.name} may grow beyond the memory of node {', '.join(short)}: overbooking is allowed by policy."
+        f"Database {bdb.name} may grow beyond the memory of node {', '.join(short)}: the policy allows overbooking."
     ]

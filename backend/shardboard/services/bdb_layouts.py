@@ -1,5 +1,5 @@
-"""Which movements a change of a database brings with it: replicas that come or go, shards that another policy wants elsewhere,
-and those that take a setting only when they start."""
+"""Shard moves that a change of a database requires: replicas that are added or removed, shards that the new placement policy puts
+elsewhere, and shards that must restart to apply a setting."""
 
 from collections.abc import Collection
 
@@ -14,29 +14,29 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
 
 MOVING = frozenset({"replication", "shards_placement"})
-"""Fields whose change moves shards."""
+"""Fields that move shards when they change."""
 
 
 def plan(view: ClusterView, bdb: Bdb, changed: Collection[str]) -> list[Move]:
-    """`bdb` has its new values already. Raises NotAcceptable where there is no room for replicas."""
+    """Return the moves. `bdb` already has its new values. Raises NotAcceptable if replicas do not fit on any node."""
     view.databases = {**view.databases, bdb.uid: bdb}
     board = view.board()
     if "replication" in changed and "shards_placement" in changed:
-        sentence = "replication and shards_placement are changed one after the other."
-        raise NotAcceptable("not_supported", sentence, field="shards_placement")
-    replaced = _fixed(view, bdb) if "io_threads" in changed else []
+        message = "replication and shards_placement must be changed one after the other."
+        raise NotAcceptable("not_supported", message, field="shards_placement")
+    replaced = _applied_at_start(view, bdb) if "io_threads" in changed else []
     if replaced:
         if others := sorted(MOVING & set(changed)):
-            sentence = f"io_threads and {others[0]} are changed one after the other on Valkey 8."
-            raise NotAcceptable("not_supported", sentence, field="io_threads")
+            message = f"io_threads and {others[0]} must be changed one after the other on Valkey 8."
+            raise NotAcceptable("not_supported", message, field="io_threads")
         return _replace(view, bdb, replaced)
     if "replication" in changed:
-        return _replicate(board, bdb) if bdb.replication else _bare(board, bdb)
+        return _replicate(board, bdb) if bdb.replication else _remove_replicas(board, bdb)
     return rebalance.plan(board, bdb.uid) if "shards_placement" in changed else []
 
 
-def _fixed(view: ClusterView, bdb: Bdb) -> list[Shard]:
-    """Shards whose engine takes another number of threads only when it starts."""
+def _applied_at_start(view: ClusterView, bdb: Bdb) -> list[Shard]:
+    """Return the shards whose engine applies a changed number of threads only at start."""
     installed = {uid: node.facts["engine_version"] for uid, node in view.machines.items()}
     return [
         row for row in view.of(bdb.uid) if not io_threads.changes_live(row.observed_version or installed[row.node_uid])
@@ -44,16 +44,16 @@ def _fixed(view: ClusterView, bdb: Bdb) -> list[Shard]:
 
 
 def _replace(view: ClusterView, bdb: Bdb, rows: list[Shard]) -> list[Move]:
-    """Each by a new process on its own node, as in an upgrade: there is never a copy less than before."""
+    """Replace each shard by a new process on its own node, as in an upgrade, so that the number of copies never drops."""
     upgrades.installed(view, bdb, {row.node_uid for row in view.of(bdb.uid)})
     upgrades.insist_on_room(view, bdb, rows)
     threads = bdb.io_threads
-    told = "without I/O threads" if threads == io_threads.OFF else f"with {threads} I/O threads"
+    label = "without I/O threads" if threads == io_threads.OFF else f"with {threads} I/O threads"
     return [
         Move(
             bdb=bdb.uid,
             pair=row.pair,
-            title=f"Replace {movement.word(row)} redis:{row.uid} on node {row.node_uid} by one {told}",
+            title=f"Replace {movement.word(row)} redis:{row.uid} on node {row.node_uid} by one {label}",
             leaves=row.uid,
             to=row.node_uid,
         )
@@ -63,23 +63,23 @@ def _replace(view: ClusterView, bdb: Bdb, rows: list[Shard]) -> list[Move]:
 
 def _replicate(board: Layout, bdb: Bdb) -> list[Move]:
     planned = []
-    for head in _of(board, bdb, leads=True):
+    for head in _copies(board, bdb, leads=True):
         if len(board.pair(bdb.uid, head.pair)) > 1:
-            continue  # left from before
+            continue  # the replica of an earlier attempt still exists
         node = board.choose(Copy(0, bdb.uid, head.pair, head.node, leads=False))
         if node is None:
-            sentence = f"No node has room for a replica of redis:{head.uid}; add a node, or allow overbooking."
-            raise NotAcceptable("insufficient_resources", sentence, field="replication")
+            message = f"No node has enough capacity for a replica of redis:{head.uid}; add a node or allow overbooking."
+            raise NotAcceptable("insufficient_resources", message, field="replication")
         board.add(bdb.uid, head.pair, node)
-        told = f"Add a replica of redis:{head.uid} of {bdb.name} on node {node}"
-        planned.append(Move(bdb.uid, head.pair, told, to=node))
+        label = f"Add a replica of redis:{head.uid} of {bdb.name} on node {node}"
+        planned.append(Move(bdb.uid, head.pair, label, to=node))
     return planned
 
 
-def _bare(board: Layout, bdb: Bdb) -> list[Move]:
-    return [Move(bdb.uid, copy.pair, title(board, copy), leaves=copy.uid) for copy in _of(board, bdb, leads=False)]
+def _remove_replicas(board: Layout, bdb: Bdb) -> list[Move]:
+    return [Move(bdb.uid, copy.pair, title(board, copy), leaves=copy.uid) for copy in _copies(board, bdb, leads=False)]
 
 
-def _of(board: Layout, bdb: Bdb, *, leads: bool) -> list[Copy]:
+def _copies(board: Layout, bdb: Bdb, *, leads: bool) -> list[Copy]:
     held = [copy for copy in board.copies.values() if copy.bdb == bdb.uid and copy.leads == leads]
     return sorted(held, key=lambda copy: (copy.pair, copy.uid))

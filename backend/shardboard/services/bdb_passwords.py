@@ -1,5 +1,5 @@
-"""Passwords of a database: several for its default user, so that applications change from one to the next without a break, and the
-internal one."""
+"""Passwords of a database: several for its default user, so that applications can change passwords without downtime, and the
+internal password."""
 
 import secrets
 from datetime import UTC, datetime, timedelta
@@ -22,49 +22,52 @@ DEADLINE = timedelta(minutes=5)
 async def replace(
     session: AsyncSession, uid: int, password: str, principal: Principal, *, dry_run: bool = False
 ) -> Bdb:
-    """From now on only this one."""
-    _insist_on_one(password)
+    """Replace all passwords of the default user by this one."""
+    _check_password(password)
     return await bdbs.set_passwords(session, uid, lambda _: [password], principal, dry_run=dry_run)
 
 
 async def add(session: AsyncSession, uid: int, password: str, principal: Principal, *, dry_run: bool = False) -> Bdb:
-    """This one, too; where there was none, from now on one is needed."""
-    _insist_on_one(password)
+    """Add a password. If the database had none, clients need a password from now on."""
+    _check_password(password)
 
     def choose(present: list[str]) -> list[str]:
         if password not in present and len(present) >= MOST:
-            sentence = f"The database has {MOST} passwords already; remove one that is not used any more."
-            raise Conflict("too_many_passwords", sentence, field="password")
+            message = f"The database already has {MOST} passwords; remove one that is no longer used."
+            raise Conflict("too_many_passwords", message, field="password")
         return [*present, *({password} - set(present))]
 
     return await bdbs.set_passwords(session, uid, choose, principal, dry_run=dry_run)
 
 
 async def remove(session: AsyncSession, uid: int, password: str, principal: Principal, *, dry_run: bool = False) -> Bdb:
-    """Not this one any more. Clients that are logged in by it stay so, until they connect again."""
+    """Remove a password. Clients that authenticated with it stay connected until they reconnect."""
 
     def choose(present: list[str]) -> list[str]:
         if password not in present:
-            raise NotFound("password_not_found", "The database has no such password.", field="password")
+            raise NotFound("password_not_found", "The database does not have this password.", field="password")
         if len(present) == 1:
-            sentence = (
-                "It is the only password, and without one everybody gets in. If that is meant, set "
-                "authentication_redis_pass of the database to nothing."
+            message = (
+                "This is the only password; without it, anyone who can reach the port can use the database. To allow that, set "
+                "authentication_redis_pass of the database to an empty string."
             )
-            raise NotAcceptable("last_password", sentence, field="password")
+            raise NotAcceptable("last_password", message, field="password")
         return [each for each in present if each != password]
 
     return await bdbs.set_passwords(session, uid, choose, principal, dry_run=dry_run)
 
 
 async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
-    """Order another password, which nobody knows, for the user as which console and agents command the shards, and as which
-    replicas copy. All of them have to be there: one that had only the one before could not come back."""
+    """Schedule a new internal password.
+
+    Console and agents manage the shards with it, and replicas authenticate to their primaries with it. All shards must be up: a
+    shard with only the previous password could not rejoin the database.
+    """
     bdb = await queue.idle_bdb(session, uid)
     down = [row.uid for row in await shards.of_bdb(session, uid) if row.observed_status == "down"]
     if down:
         which = ", ".join(f"redis:{each}" for each in down)
-        raise Conflict("shards_down", f"All shards of {bdb.name} have to run for this; {which} is down.")
+        raise Conflict("shards_down", f"All shards of {bdb.name} must be running; {which} is down.")
     if dry_run:
         return bdb
     bdb.next_admin_password = bdb.next_admin_password or secrets.token_urlsafe(32)
@@ -78,13 +81,13 @@ async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, 
     )
     bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
     bdb.changed_at = datetime.now(UTC)
-    told = f"Another internal password for database {bdb.name} was ordered."
-    events.record_of_action(session, action, "bdb_admin_password_request", told, details={"bdb_name": bdb.name})
+    message = f"A new internal password for database {bdb.name} was requested."
+    events.record_of_action(session, action, "bdb_admin_password_request", message, details={"bdb_name": bdb.name})
     await session.flush()
     return bdb
 
 
-def _insist_on_one(password: str) -> None:
+def _check_password(password: str) -> None:
     if not password:
-        raise NotAcceptable("invalid_schema", "A password has at least one character.", field="password")
+        raise NotAcceptable("invalid_schema", "The password must not be empty.", field="password")
     insist(bdb_rules.password(password, "password"))

@@ -1,4 +1,4 @@
-"""Creating, changing and removing databases. The rows are the order; the loops carry it out."""
+"""Creating, changing and deleting databases. The rows are the request; background loops carry it out."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -33,8 +33,8 @@ REMOVABLE = ("active", "creation-failed", "pending")
 async def create(
     session: AsyncSession, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
 ) -> tuple[Bdb, Sequence[Shard]]:
-    """A new database and its shards, in status pending. With `dry_run` the rows belong to no session."""
-    # Locked: two creations at once must not choose the same uids and ports.
+    """Create a database and its shards in status `pending`. With `dry_run` the rows do not belong to a session."""
+    # Locked, so that two concurrent creations do not choose the same uids and ports.
     cluster = await cluster_state.load_for_update(session)
     new = await bdb_creation.prepare(session, given, cluster)
     if dry_run:
@@ -53,7 +53,7 @@ async def create(
     )
     bdb.action_uid = action.uid
     session.add_all([bdb, *new.shards])
-    _tell_created(session, new, principal)
+    _record_creation(session, new, principal)
     await session.flush()
     return bdb, new.shards
 
@@ -61,12 +61,14 @@ async def create(
 async def update(
     session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
 ) -> tuple[Bdb, reshards.ReshardPlan | None]:
-    """Change what differs from the present, and what an earlier order did not bring to all shards; without either nothing starts.
-    With the way to another number of pairs, if that is what changes."""
+    """Apply fields that differ from the present ones, and changes of earlier requests that did not reach all shards.
+
+    Does nothing if there are neither. Returns the database and, if the number of primaries changes, the reshard plan.
+    """
     cluster = await cluster_state.load_for_update(session)
     bdb = await queue.idle_bdb(session, uid)
     changed = await changes(session, bdb, given, cluster)
-    if "shards_count" not in changed:  # new shards are started with all of it
+    if "shards_count" not in changed:  # new shards start with all present settings
         changed = incomplete(bdb) | changed
     if not changed:
         return bdb, None
@@ -83,8 +85,10 @@ async def revamp(
     *,
     dry_run: bool = False,
 ) -> tuple[Bdb, list[dict[str, Any]]]:
-    """Change the shape of a database; also when only its slots are spread unevenly. With the blueprint of what it becomes.
-    New shards stay away from the nodes `avoid`."""
+    """Change the shape of a database, also if only its slots are distributed unevenly.
+
+    New shards are not placed on the nodes `avoid`. Returns the database and the blueprint of its future layout.
+    """
     cluster = await cluster_state.load_for_update(session)
     bdb = await queue.idle_bdb(session, uid)
     changed = await changes(session, bdb, given, cluster)
@@ -93,7 +97,7 @@ async def revamp(
     reshapes = "shards_count" in changed or (not changed and plan.total > 0)
     if not changed and not reshapes:
         if not dry_run and not bdb.incomplete_changes:
-            bdb.status_detail = ""  # it is as wanted, however an earlier order ended
+            bdb.status_detail = ""  # the database is as desired, whatever the result of an earlier request
         return bdb, blueprint
     return await _change(session, bdb, changed, plan if reshapes else None, principal, dry_run=dry_run), blueprint
 
@@ -107,7 +111,7 @@ async def _change(
     *,
     dry_run: bool,
 ) -> Bdb:
-    """Write what is wanted, and queue who brings it about. With a plan that is another number of pairs, or another spread."""
+    """Write the changes and queue the action that applies them: a reshard if there is a plan, an update otherwise."""
     target = _copy(bdb) if dry_run else bdb
     old_name, primaries = bdb.name, bdb.shards_count
     _apply(target, changed)
@@ -122,39 +126,39 @@ async def _change(
         action = await reshards.order(session, bdb, plan, principal.username)
         bdb.action_uid = action.uid
     else:
-        _order_update(session, view, bdb, changed, planned, principal)
+        _queue_update(session, view, bdb, changed, planned, principal)
     if bdb.name != old_name:
-        _tell(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
-    _tell(session, bdb, "bdb_updated", _ordered(bdb, changed, plan, primaries), principal)
+        _record_event(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
+    _record_event(session, bdb, "bdb_updated", _request_message(bdb, changed, plan, primaries), principal)
     idle = bdb_creation.without_effect(changed)
     if idle:
-        sentence = f"Fields of database {bdb.name} were kept without effect: {', '.join(idle)}."
-        _tell(session, bdb, "bdb_config_warning", sentence, principal, severity="WARNING")
+        message = f"Fields of database {bdb.name} were stored without effect: {', '.join(idle)}."
+        _record_event(session, bdb, "bdb_config_warning", message, principal, severity="WARNING")
     await session.flush()
     return bdb
 
 
-def _ordered(bdb: Bdb, changed: Collection[str], plan: reshards.ReshardPlan | None, primaries: int) -> str:
-    """`primaries` it had so far."""
+def _request_message(bdb: Bdb, changed: Collection[str], plan: reshards.ReshardPlan | None, primaries: int) -> str:
+    """Return the event sentence. `primaries` is the number of primaries so far."""
     parts = []
     if plan is not None and plan.count != primaries:
         parts = [
-            f"Resharding of {bdb.name} from {primaries} to {plural(plan.count, 'primary', 'primaries')} was ordered."
+            f"Resharding of {bdb.name} from {primaries} to {plural(plan.count, 'primary', 'primaries')} was requested."
         ]
         changed = set(changed) - {"shards_count"}
     elif plan is not None:
-        parts = [f"An even spread of the slots of {bdb.name} was ordered."]
+        parts = [f"An even distribution of the slots of {bdb.name} was requested."]
     if changed:
-        parts.append(f"A change of database {bdb.name} was ordered: {_names(changed)}.")
+        parts.append(f"A change of database {bdb.name} was requested: {_names(changed)}.")
     return " ".join(parts)
 
 
 def _names(changed: Collection[str]) -> str:
-    """Of fields; what clients do not know as one has a word."""
+    """Return the field names for readers; fields that the API does not expose are called passwords."""
     return ", ".join(sorted({"passwords" if name in bdb_fields.HIDDEN else name for name in changed}))
 
 
-def _order_update(
+def _queue_update(
     session: AsyncSession,
     view: ClusterView,
     bdb: Bdb,
@@ -175,7 +179,7 @@ def _order_update(
             object_type="bdb",
             object_uid=bdb.uid,
             params=params,
-            # Replicas that are gone do not come back by that.
+            # Cancelling does not bring back replicas that have been removed.
             cancellable=all(move.to is not None or move.leaves is None for move in planned),
         )
         return
@@ -193,14 +197,14 @@ def _order_update(
 
 
 async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
-    """Order the removal of a database, its shards and their data. It waits for what else runs on it."""
+    """Schedule the deletion of a database, its shards and their data."""
     await cluster_state.load_for_update(session)
     bdb = await _locked(session, uid)
     given_up = bdb.status == "delete-pending" and bdb.action_uid is None
     if bdb.status not in REMOVABLE and not given_up:
         raise Conflict("busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
     if bdb.status == "pending":
-        await _abandon(session, bdb)
+        await _end_creation(session, bdb)
     held = [shard for shard in await shards.occupying(session) if shard.bdb_uid == uid]
     for shard in held:
         shard.desired = "absent"
@@ -216,13 +220,13 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
     bdb.status_detail = ""
     bdb.action_uid = action.uid
     bdb.changed_at = datetime.now(UTC)
-    _tell(session, bdb, "bdb_delete_request", f"The deletion of database {bdb.name} was ordered.", principal)
+    _record_event(session, bdb, "bdb_delete_request", f"The deletion of database {bdb.name} was requested.", principal)
     await session.flush()
     return bdb
 
 
 async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
-    """Order the deletion of all keys."""
+    """Schedule the deletion of all keys."""
     bdb = await queue.idle_bdb(session, uid)
     if dry_run:
         return bdb
@@ -236,8 +240,8 @@ async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_ru
     )
     bdb.status = "active-change-pending"
     bdb.action_uid = action.uid
-    sentence = f"The deletion of all keys of database {bdb.name} was ordered."
-    _tell(session, bdb, "bdb_flush_request", sentence, principal)
+    message = f"The deletion of all keys of database {bdb.name} was requested."
+    _record_event(session, bdb, "bdb_flush_request", message, principal)
     await session.flush()
     return bdb
 
@@ -245,24 +249,24 @@ async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_ru
 async def set_passwords(
     session: AsyncSession, uid: int, choose: Callable[[list[str]], list[str]], principal: Principal, *, dry_run: bool
 ) -> Bdb:
-    """Order that the default user gets in by what is chosen of the passwords that it has, which is not nothing."""
+    """Change the passwords of the default user to those that `choose` returns for the present ones, at least one."""
     bdb = await queue.idle_bdb(session, uid)
     first, *others = choose(bdb.passwords)
-    wanted = {"authentication_redis_pass": first, "other_passwords": others}
+    desired = {"authentication_redis_pass": first, "other_passwords": others}
     present = {"other_passwords": [], **bdb.config}
-    changed = incomplete(bdb) | {name: value for name, value in wanted.items() if value != present[name]}
+    changed = incomplete(bdb) | {name: value for name, value in desired.items() if value != present[name]}
     return await _change(session, bdb, changed, None, principal, dry_run=dry_run) if changed else bdb
 
 
 async def _locked(session: AsyncSession, uid: int) -> Bdb:
     bdb = await session.get(Bdb, uid, with_for_update=True)
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return bdb
 
 
-async def _abandon(session: AsyncSession, bdb: Bdb) -> None:
-    """End the creation that still runs; without its lease the loop cannot apply what it is doing."""
+async def _end_creation(session: AsyncSession, bdb: Bdb) -> None:
+    """End the creation that is still running. Without the lease, its loop cannot write its results."""
     for action in await actions.open_of_bdb(session, bdb.uid):
         action.status = "failed"
         action.error = "The database was deleted while it was being created."
@@ -286,24 +290,24 @@ def _deadline(shard_count: int) -> timedelta:
     return BASE_DEADLINE + DEADLINE_PER_SHARD * shard_count
 
 
-def _tell_created(session: AsyncSession, new: NewDatabase, principal: Principal) -> None:
+def _record_creation(session: AsyncSession, new: NewDatabase, principal: Principal) -> None:
     bdb = new.bdb
     shape = plural(bdb.shards_count, "primary", "primaries")
     if bdb.replication:
         shape += f", {plural(bdb.shards_count, 'replica')}"
-    sentence = f"The creation of database {bdb.name} was ordered: {shape}, port {bdb.port}."
-    _tell(session, bdb, "bdb_created", sentence, principal)
+    message = f"The creation of database {bdb.name} was requested: {shape}, port {bdb.port}."
+    _record_event(session, bdb, "bdb_created", message, principal)
     for warning in new.warnings:
-        _tell(session, bdb, "bdb_config_warning", warning, principal, severity="WARNING")
+        _record_event(session, bdb, "bdb_config_warning", warning, principal, severity="WARNING")
 
 
-def _tell(
-    session: AsyncSession, bdb: Bdb, type_: str, sentence: str, principal: Principal, *, severity: str = "INFO"
+def _record_event(
+    session: AsyncSession, bdb: Bdb, type_: str, message: str, principal: Principal, *, severity: str = "INFO"
 ) -> None:
     events.record(
         session,
         type_,
-        sentence,
+        message,
         source="bdb",
         severity=severity,
         originator=principal.username,

@@ -1,4 +1,4 @@
-"""Ordering, stopping, describing and deleting benchmarks."""
+"""Scheduling, stopping, editing and deleting benchmark runs."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -25,14 +25,14 @@ from shardboard.state.nodes import Node
 NAME = "SMBenchmark"
 Live = Callable[[int], Mapping[str, float | None]]
 PATIENCE = timedelta(days=1)
-"""For earlier runs that have to end first, and for phases that say how many requests they make, not how long they take."""
+"""Allowance for earlier runs that must end first, and for phases that are limited by requests and not by time."""
 BETWEEN = timedelta(minutes=5)
-"""For each step, besides what it takes: to connect, and to collect what it told."""
+"""Allowance for each step, in addition to its own duration: to connect, and to collect results."""
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """An order as it was understood, and what it would cost."""
+    """A validated request for a benchmark run, with its estimated cost."""
 
     bdb: Bdb
     phases: list[dict[str, Any]]
@@ -48,12 +48,14 @@ class NewRun:
 
 
 async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -> NewRun:
-    """Raises when it cannot be carried out. `live` are the newest metrics of a database by uid."""
+    """Validate the request. Raises an error if it cannot be carried out. `live` returns a database's newest metrics."""
     bdb = await bdbs.by_uid(session, given["bdb_uid"])
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {given['bdb_uid']}.")
+        raise NotFound("db_not_found", f"Database {given['bdb_uid']} does not exist.")
     if bdb.status not in ("active", "active-change-pending"):
-        raise NotAcceptable("db_not_active", f"Database {bdb.uid} is {bdb.status}; it serves nobody.", field="bdb_uid")
+        raise NotAcceptable(
+            "db_not_active", f"Database {bdb.uid} is {bdb.status} and does not serve clients.", field="bdb_uid"
+        )
     if not bdb.endpoint_nodes:
         raise NotAcceptable("db_not_active", f"Database {bdb.uid} has no endpoint.", field="bdb_uid")
     phases, repetitions = phases_and_repetitions(given)
@@ -71,14 +73,14 @@ async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -
 
 
 async def create(session: AsyncSession, given: Mapping[str, Any], principal: Principal, live: Live) -> Benchmark:
-    """Write the order of a run; the loops carry it out."""
+    """Queue a benchmark run; background loops carry it out."""
     found = await examine(session, given, live)
-    against = next((concern for concern in found.concerns if concern.blocks and not given[concern.agree]), None)
-    if against is not None:
+    blocker = next((concern for concern in found.concerns if concern.blocks and not given[concern.agree]), None)
+    if blocker is not None:
         raise Conflict(
-            against.code,
-            f"{against.description} Order it with {against.agree} if that is meant.",
-            field=against.agree,
+            blocker.code,
+            f"{blocker.description} To run the benchmark anyway, send {blocker.agree}.",
+            field=blocker.agree,
         )
     bdb, phases, repetitions, machines = found.bdb, found.phases, found.repetitions, found.nodes
     spec = {
@@ -88,7 +90,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
         "tool": given["tool"],
         "sla": given["sla"],
         "drill": given["drill"],
-        "drill_what": await _drill(session, given["drill"], principal),
+        "drill_what": await _check_drill(session, given["drill"], principal),
         "scenario": given["scenario"],
         "overwrite": given["overwrite"],
     }
@@ -116,7 +118,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
         object_uid=row.uid,
         description=f"Benchmark {row.name}",
         originator=principal.username,
-        deadline=_longest(phases, steps),
+        deadline=_deadline(phases, steps),
         params={"cancellable": True},
     )
     row.action_uid = action.uid
@@ -135,7 +137,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
     events.record(
         session,
         "benchmark_started",
-        f"Benchmark {row.name} of database {bdb.name} was ordered.",
+        f"Benchmark {row.name} of database {bdb.name} was requested.",
         source="bdb",
         originator=principal.username,
         bdb_uid=bdb.uid,
@@ -147,22 +149,22 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
 
 
 def phases_and_repetitions(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
-    """Phases with whole workloads, and repetitions; raises NotAcceptable with the field that is wrong."""
+    """Return the phases with complete workloads, and the number of repetitions. Raises NotAcceptable with the invalid field."""
     base, repetitions = _workload(given, "")
     phases = []
     for index, phase in enumerate(given["phases"]):
         own, _ = _workload(phase, f"phases.{index}.")
-        phases.append({"name": phase["name"], "workload": _merged(base, own)})
+        phases.append({"name": phase["name"], "workload": _merge_options(base, own)})
     if not phases:
         phases = [{"name": "measure", "workload": base}]
     for index, phase in enumerate(phases):
         if wrong := workload.check(phase["workload"]) or benchmark_tools.fault(given["tool"], phase["workload"]):
-            raise _refused(wrong, f"phases.{index}." if given["phases"] else "")
+            raise _invalid_workload(wrong, f"phases.{index}." if given["phases"] else "")
     return phases, given["repetitions"] or repetitions or 1
 
 
 def understand(text: str, where: str = "") -> command_line.Understood:
-    """A memtier command line; raises NotAcceptable."""
+    """Parse a memtier_benchmark command line. Raises NotAcceptable."""
     try:
         found = command_line.parse(text)
     except command_line.NotUnderstood as error:
@@ -173,17 +175,17 @@ def understand(text: str, where: str = "") -> command_line.Understood:
 
 
 async def stop(session: AsyncSession, uid: int, principal: Principal) -> Benchmark:
-    """Ask a run to end: what it has measured is kept. Asking twice is fine."""
+    """Request that a run ends early; its measurements are kept. Repeated requests have no effect."""
     row = await find(session, uid)
     action = await action_by_uid(session, row.action_uid)
     if row.status not in OPEN or action is None:
-        raise Conflict("not_running", f"Benchmark {row.name} has ended already, as {row.status}.")
+        raise Conflict("not_running", f"Benchmark {row.name} has already ended with status {row.status}.")
     await actions.cancel(session, action, principal)
     return row
 
 
 async def describe(session: AsyncSession, uid: int, changes: Mapping[str, Any]) -> Benchmark:
-    """Change name, notes and tags."""
+    """Change name, notes and tags of a run."""
     row = await find(session, uid)
     for name, value in changes.items():
         setattr(row, name, value)
@@ -191,30 +193,32 @@ async def describe(session: AsyncSession, uid: int, changes: Mapping[str, Any]) 
 
 
 async def delete(session: AsyncSession, uid: int) -> None:
-    """A run that has ended, with all that it measured."""
+    """Delete a run that has ended, with all its measurements."""
     row = await find(session, uid)
     if row.status in OPEN:
-        raise Conflict("benchmark_running", f"Benchmark {row.name} has not ended; stop it first.")
+        raise Conflict("benchmark_running", f"Benchmark {row.name} is still running; stop it first.")
     if any(load.held for load in await benchmarks.loads_of(session, [uid])):
-        raise Conflict("benchmark_running", f"What benchmark {row.name} measured is still being collected.")
+        raise Conflict(
+            "benchmark_running", f"The results of benchmark {row.name} are still being collected; try again later."
+        )
     await benchmarks.remove(session, row)
 
 
 async def find(session: AsyncSession, uid: int) -> Benchmark:
     row = await benchmarks.by_uid(session, uid)
     if row is None:
-        raise NotFound("benchmark_not_found", f"There is no benchmark {uid}.")
+        raise NotFound("benchmark_not_found", f"Benchmark {uid} does not exist.")
     return row
 
 
-async def _drill(session: AsyncSession, wanted: Mapping[str, Any] | None, principal: Principal) -> str:
-    """Checked as if it were ordered now; what it is, in words."""
-    if wanted is None:
+async def _check_drill(session: AsyncSession, requested: Mapping[str, Any] | None, principal: Principal) -> str:
+    """Check that the drill could start now, and return its description; empty without a drill."""
+    if requested is None:
         return ""
     if principal.role not in ADMINS:
-        raise Forbidden("unauthorized_action", "Only administrators may order drills.")
-    await drills.examine(session, wanted["node_uid"], kind=wanted["kind"], shard_uid=wanted["shard_uid"])
-    return drills.describe(wanted["kind"], wanted["node_uid"], wanted["seconds"], wanted["shard_uid"])
+        raise Forbidden("unauthorized_action", "Only administrators may request drills.")
+    await drills.examine(session, requested["node_uid"], kind=requested["kind"], shard_uid=requested["shard_uid"])
+    return drills.describe(requested["kind"], requested["node_uid"], requested["seconds"], requested["shard_uid"])
 
 
 def _workload(given: Mapping[str, Any], where: str) -> tuple[dict[str, Any], int | None]:
@@ -222,54 +226,57 @@ def _workload(given: Mapping[str, Any], where: str) -> tuple[dict[str, Any], int
         return {name: value for name, value in (given.get("workload") or {}).items() if value is not None}, None
     if given.get("workload") is not None:
         raise NotAcceptable(
-            "invalid_workload", "Either workload or command_line says what to do, not both.", field=f"{where}workload"
+            "invalid_workload", "Send either workload or command_line, not both.", field=f"{where}workload"
         )
     found = understand(given["command_line"], where)
     return found.workload, found.repetitions
 
 
-def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a phase over those of the run; one that excludes another takes its place."""
+def _merge_options(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run's options, overridden by those of the phase. A phase's option replaces options that it excludes."""
     excluded = {"requests": ("test_time",), "test_time": ("requests",)}
     sizes = ("data_size", "data_size_range", "data_size_list")
     dropped = {other for name in own for other in excluded.get(name, sizes if name in sizes else ())}
     return {**{name: value for name, value in base.items() if name not in dropped}, **own}
 
 
-def _refused(wrong: Wrong, where: str) -> NotAcceptable:
+def _invalid_workload(wrong: Wrong, where: str) -> NotAcceptable:
     return NotAcceptable("invalid_workload", wrong.sentence, field=f"{where}workload.{wrong.option}")
 
 
-async def _load_nodes(session: AsyncSession, wanted: Sequence[int], bdb: Bdb, tool: str) -> list[Node]:
-    """As told, else the connected node with the fewest shards of the database; each must have the tool."""
+async def _load_nodes(session: AsyncSession, requested: Sequence[int], bdb: Bdb, tool: str) -> list[Node]:
+    """Return the requested nodes, else the connected node with the fewest shards of the database. Each must have the tool."""
     known = {node.uid: node for node in await nodes.every(session)}
-    for uid in wanted:
+    for uid in requested:
         if uid not in known:
-            raise NotAcceptable("node_not_found", f"There is no node {uid}.", field="load_nodes")
+            raise NotAcceptable("node_not_found", f"Node {uid} does not exist.", field="load_nodes")
         if known[uid].agent_status != "connected":
-            raise NotAcceptable("node_not_connected", f"The agent of node {uid} does not answer.", field="load_nodes")
-        if not _has(known[uid], tool):
-            missing = f"{tool} is not on the PATH of the agent of node {uid}."
+            raise NotAcceptable("node_not_connected", f"The agent of node {uid} does not respond.", field="load_nodes")
+        if not _has_tool(known[uid], tool):
+            missing = f"{tool} is not on the PATH of the agent of node {uid}; install it there and restart the agent."
             raise NotAcceptable("load_generator_not_found", missing, field="load_nodes")
-    if wanted:
-        return [known[uid] for uid in sorted(set(wanted))]
+    if requested:
+        return [known[uid] for uid in sorted(set(requested))]
     connected = [node for node in known.values() if node.agent_status == "connected"]
     if not connected:
-        raise NotAcceptable("node_not_connected", "No agent answers, so nobody can put load.", field="load_nodes")
-    able = [node for node in connected if _has(node, tool)]
+        raise NotAcceptable(
+            "node_not_connected", "No agent responds, so no node can generate load.", field="load_nodes"
+        )
+    able = [node for node in connected if _has_tool(node, tool)]
     if not able:
-        missing = f"{tool} is on the PATH of no node's agent; install it on a load node, and restart its agent."
+        missing = f"No agent has {tool} on its PATH; install it on a load node and restart the node's agent."
         raise NotAcceptable("load_generator_not_found", missing, field="tool")
     held = [row.node_uid for row in await shards.of_bdb(session, bdb.uid)]
     return [min(able, key=lambda node: (held.count(node.uid), node.uid))]
 
 
-def _has(node: Node, tool: str) -> bool:
+def _has_tool(node: Node, tool: str) -> bool:
     return tool != benchmark_tools.MEMTIER or bool(node.facts.get("memtier_version"))
 
 
-def _longest(phases: Sequence[Mapping[str, Any]], steps: Sequence[benchmark_plan.Step]) -> timedelta:
-    told = [workload.seconds(phases[step.phase]["workload"]) for step in steps]
+def _deadline(phases: Sequence[Mapping[str, Any]], steps: Sequence[benchmark_plan.Step]) -> timedelta:
+    durations = [workload.seconds(phases[step.phase]["workload"]) for step in steps]
     return sum(
-        (timedelta(seconds=each) if each is not None else PATIENCE for each in told), PATIENCE + BETWEEN * len(steps)
+        (timedelta(seconds=each) if each is not None else PATIENCE for each in durations),
+        PATIENCE + BETWEEN * len(steps),
     )

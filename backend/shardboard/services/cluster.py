@@ -1,4 +1,4 @@
-"""The cluster as a whole: its settings, its policy, and its creation."""
+"""Settings, policy and creation of the cluster."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
     """Change the policy of the cluster."""
     cluster = await state.load_for_update(session)
     if changes.get("second_factor_required") and not cluster.rules.second_factor_required:
-        await _insist_on_own_second_factor(session, principal)
+        await _require_own_second_factor(session, principal)
     if changes:
         cluster.policy = {**cluster.policy, **changes}
         events.record(
@@ -49,38 +49,36 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
     return cluster
 
 
-async def _insist_on_own_second_factor(session: AsyncSession, principal: Principal) -> None:
-    """Who wants one of everybody has one, or his own session would end with the reply."""
+async def _require_own_second_factor(session: AsyncSession, principal: Principal) -> None:
+    """Require that the administrator has a second factor; otherwise the new policy would end the administrator's own session."""
     user = await by_email(session, principal.username)
     if user is not None and user.auth_method == REGULAR and user.totp_secret is None:
-        sentence = (
-            "Switch your own second factor on first, in the user menu: without it you would be signed out by this."
-        )
-        raise NotAcceptable("second_factor_missing", sentence, field="second_factor_required")
+        message = "Set up two-factor authentication for your account first, in the user menu. Otherwise you would be signed out."
+        raise NotAcceptable("second_factor_missing", message, field="second_factor_required")
 
 
 async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster:
-    """Every rule as it is by default, those that the cluster's settings know, too."""
+    """Set all rules of the policy back to their defaults, including those that the cluster's settings contain."""
     cluster = await state.load_for_update(session)
     changed = state.changed_rules(cluster)
     if changed:
         cluster.policy = {}
         cluster.config = {name: value for name, value in cluster.config.items() if name not in changed}
-        said = f"The policy of the cluster was set back to its defaults: {', '.join(sorted(changed))}."
-        events.record(session, "cluster_policy_updated", said, originator=principal.username)
+        message = f"The policy of the cluster was set back to its defaults: {', '.join(sorted(changed))}."
+        events.record(session, "cluster_policy_updated", message, originator=principal.username)
     return cluster
 
 
 async def create(session: AsyncSession, name: str, username: str, password: str, originator: str) -> Cluster:
-    """Name the cluster and set its administrator's credentials, also the name. Possible once, before the first node joins."""
+    """Name the cluster, and set name and password of its administrator. Possible once, before the first node joins."""
     cluster = await state.load_for_update(session)
     if cluster.bootstrap_state != "idle":
-        raise Conflict("cluster_exists", f"The cluster {cluster.name} was created already.")
+        raise Conflict("cluster_exists", f"The cluster {cluster.name} already exists.")
     if not is_host_name(name):
-        sentence = (
-            "The cluster's name must be a host name (letters, digits, hyphens and dots) of at most 64 characters."
+        message = (
+            "The name of the cluster must be a host name (letters, digits, hyphens and dots) of at most 64 characters."
         )
-        raise NotAcceptable("config_error", sentence, field="cluster.name")
+        raise NotAcceptable("config_error", message, field="cluster.name")
     await users.rename_only_admin(session, username)
     await users.set_admin(session, username, password, originator=originator)
     cluster.name = name
@@ -93,11 +91,11 @@ async def create(session: AsyncSession, name: str, username: str, password: str,
 
 
 def receive_license(session: AsyncSession, principal: Principal) -> None:
-    """Tell that a licence key was sent in vain."""
+    """Record that a license key was sent, which has no effect."""
     events.record(
         session,
         "license_updated",
-        "A licence key was sent; none is needed, and it was not kept.",
+        "A license key was sent. Shardboard needs none and did not store it.",
         originator=principal.username,
     )
 

@@ -1,4 +1,4 @@
-"""Ordering a rehearsed fault."""
+"""Scheduling failure drills."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -29,7 +29,7 @@ async def order(
     shard_uid: int | None,
     confirm: str,
 ) -> Action:
-    """Queue a drill. It needs the policy `drills_enabled` and the words `node <uid>`, typed by who orders it."""
+    """Schedule a drill. It needs the policy `drills_enabled`, and `node <uid>` as confirmation."""
     await examine(session, node_uid, kind=kind, shard_uid=shard_uid)
     if confirm != f"node {node_uid}":
         raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
@@ -45,23 +45,25 @@ async def order(
 
 
 async def examine(session: AsyncSession, node_uid: int, *, kind: str, shard_uid: int | None) -> None:
-    """Raises when such a drill cannot be ordered now."""
+    """Raise an error if such a drill cannot start now."""
     if not (await cluster.load(session)).rules.drills_enabled:
-        raise Forbidden("drills_disabled", "Drills are switched off by the cluster's policy drills_enabled.")
+        raise Forbidden("drills_disabled", "Drills are disabled by the cluster policy drills_enabled.")
     node = await nodes.by_uid(session, node_uid)
     if node is None:
-        raise NotFound("node_not_found", f"There is no node {node_uid}.")
+        raise NotFound("node_not_found", f"Node {node_uid} does not exist.")
     if node.agent_status != "connected":
         raise NotAcceptable(
-            "node_not_connected", f"The agent of node {node_uid} does not answer; nothing can be drilled."
+            "node_not_connected", f"The agent of node {node_uid} does not respond, so it cannot run a drill."
         )
     if not kind.endswith("_shard"):
         if shard_uid is not None:
-            raise BadRequest("bad_request", f"A drill of kind {kind} is of the whole node.", field="shard_uid")
+            raise BadRequest(
+                "bad_request", f"A drill of kind {kind} affects the whole node; omit shard_uid.", field="shard_uid"
+            )
     else:
         shard = await shards.by_uid(session, shard_uid) if shard_uid is not None else None
         if shard is None or shard.node_uid != node_uid:
-            raise NotFound("shard_not_exist", f"There is no such shard on node {node_uid}.")
+            raise NotFound("shard_not_exist", f"Node {node_uid} does not have this shard.")
 
 
 def describe(kind: str, node_uid: int, seconds: float, shard_uid: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Encryption of the store's secrets: at every start of a console, what is not yet encrypted with the newest key; and other keys."""
+"""Encryption of secrets in the store: at each start of a console, secrets that do not use the newest key are encrypted with it."""
 
 from sqlalchemy import String, select, type_coerce
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,37 +13,42 @@ from shardboard.store_key import StoreKeyError, StoreKeys, key_name, lacks_own, 
 
 
 async def keys_of_console(session: AsyncSession, settings: Settings) -> StoreKeys:
-    """Made at the first start of a console. Raises StoreKeyError."""
+    """Return the keys of the console, which are created at its first start. Raises StoreKeyError."""
     if lacks_own(settings):
         if (name := await _newest_key(session)) is not None:
             raise StoreKeyError(
-                f"There is no store key in {settings.key_file}, and the store is encrypted with the key {name}: put that back."
+                f"There is no store key in {settings.key_file}, but the store is encrypted with the key {name}. Restore that key."
             )
         make_own(settings)
     return store_keys(settings)
 
 
 async def insist_on_encrypted(session: AsyncSession) -> None:
-    """Before anybody but a console writes: a console of an earlier release may be running, which could not read what is encrypted.
-    Raises StoreKeyError."""
+    """Require an encrypted store before a process other than the console writes to it.
+
+    A console of an earlier release may be running, which could not read encrypted values. Raises StoreKeyError.
+    """
     if await _newest_key(session) is None:
         raise StoreKeyError(
-            "The store is not encrypted yet: start the console of this release first, which sees to that."
+            "The store is not encrypted yet. Start the console of this release first; it encrypts the store."
         )
 
 
 async def bring_up_to_date(session: AsyncSession, keys: StoreKeys, originator: str = "system") -> int:
-    """Encrypt with the newest key what is not yet; how many values that were. Raises StoreKeyError when one cannot be decrypted."""
-    # Whoever orders something locks this row first: else each could wait for the other.
+    """Encrypt all secrets that do not use the newest key. Returns their number.
+
+    Raises StoreKeyError if a value cannot be decrypted.
+    """
+    # Requests lock this row first. The same order here avoids deadlocks.
     await session.execute(select(Cluster.uid).with_for_update())
     count = await encrypt_all(session, Base.metadata, keys)
     if count:
         were = "was" if count == 1 else "were"
-        told = f"{plural(count, 'secret')} of the store {were} encrypted with the key {keys.first}."
-        events.record(session, "store_encrypted", told, source="cluster", originator=originator)
+        message = f"{plural(count, 'secret')} of the store {were} encrypted with the key {keys.first}."
+        events.record(session, "store_encrypted", message, source="cluster", originator=originator)
     return count
 
 
 async def _newest_key(session: AsyncSession) -> str | None:
-    """Name of the key of a value that every store has; None when it is not encrypted."""
+    """Return the name of the key of a value that each store has; None if the value is not encrypted."""
     return key_name((await session.execute(select(type_coerce(Cluster.jwt_secret, String)))).scalar())

@@ -1,4 +1,4 @@
-"""Ordering failovers on demand."""
+"""Scheduling failovers on demand."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,23 +20,25 @@ DEADLINE = timedelta(seconds=30)
 async def order(
     session: AsyncSession, uids: Sequence[int], principal: Principal, *, force: bool, dry_run: bool
 ) -> Action | None:
-    """Hand the role of these primaries to their replicas: gracefully, or by force. None for a dry run."""
+    """Switch these primaries over to their replicas, gracefully or by force. Returns None for a dry run."""
     if not uids:
-        raise NotFound("shard_uids_required", "No shards were named.")
+        raise NotFound("shard_uids_required", "The request names no shards.")
     await clusters.load_for_update(session)
     rows = [await _primary(session, uid) for uid in dict.fromkeys(uids)]
     if len({row.bdb_uid for row in rows}) > 1:
-        raise BadRequest("failover_shards_different_bdb", "All shards of one failover belong to one database.")
+        raise BadRequest(
+            "failover_shards_different_bdb", "All shards of one failover must belong to the same database."
+        )
     bdb = await bdbs.by_uid(session, rows[0].bdb_uid)
     if bdb is None or bdb.status != "active":
         raise Conflict("db_busy", "The database is being changed; try again when it is active.")
     if await actions.open_of_bdb(session, bdb.uid):
-        raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
+        raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it has finished.")
     held = await shards.of_bdb(session, bdb.uid)
     for row in rows:
         replicas = [each for each in held if each.pair == row.pair and each.current_role == "slave"]
         if not any(each.observed_status == "ok" and each.observed_link == "idle" for each in replicas):
-            raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica that is in sync.")
+            raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica in sync.")
     if dry_run:
         return None
     return queue.start(
@@ -53,7 +55,7 @@ async def order(
 async def _primary(session: AsyncSession, uid: int) -> Shard:
     shard = await shards.by_uid(session, uid)
     if shard is None:
-        raise NotFound("shard_not_exist", f"There is no shard {uid}.")
+        raise NotFound("shard_not_exist", f"Shard {uid} does not exist.")
     if shard.current_role != "master":
-        raise BadRequest("shard_is_slave", f"Shard redis:{uid} is a replica; name the primary that is to hand over.")
+        raise BadRequest("shard_is_slave", f"Shard redis:{uid} is a replica; name the primary to fail over.")
     return shard

@@ -1,4 +1,4 @@
-"""How a node becomes part of the cluster: an administrator makes a token, the agent presents it once."""
+"""Joining nodes to the cluster: an administrator creates a token, and the agent presents it once."""
 
 import secrets
 import string
@@ -25,21 +25,21 @@ PREFIX = "sb1"
 
 @dataclass(frozen=True)
 class Applicant:
-    """What an agent says of itself."""
+    """A request of an agent to join the cluster."""
 
     token: str
     csr: str
     addr: str
     agent_port: int
     facts: dict[str, Any]
-    """It runs on the console's own machine."""
+    """Facts about the node, as the agent reports them."""
     renews: bool = False
-    """It takes new certificates while it runs. Others, of earlier releases, have theirs for ever."""
+    """The agent can replace its certificate while it runs. Agents of earlier releases cannot and get a long-lived certificate."""
 
 
 @dataclass(frozen=True)
 class Admission:
-    """What it gets in return; certificates are PEM."""
+    """The response to an accepted agent. Certificates are PEM."""
 
     node_uid: int
     certificate: str
@@ -55,59 +55,61 @@ async def create_token(
     ttl: int = DEFAULT_TTL,
     addr: str | None = None,
 ) -> tuple[str, datetime]:
-    """A token, for that address or any, and when it expires. Its text carries the CA's fingerprint, so that the agent knows whom
-    to trust."""
+    """Create a join token for one address, or for any, and return it with its expiry time.
+
+    The token contains the fingerprint of the CA, so that the agent can verify the console.
+    """
     now = datetime.now(UTC)
     secret = secrets.token_urlsafe(32)
     expires_at = now + timedelta(seconds=ttl)
     await join_tokens.forget_expired(session, now)
-    bound = _checked_addr(addr, "address") if addr is not None else None
+    bound = _check_addr(addr, "address") if addr is not None else None
     session.add(
         JoinToken(token_hash=passwords.digest(secret), expires_at=expires_at, created_by=originator, addr=bound)
     )
-    sentence = f"A join token was created{f' for {bound}' if bound else ''}."
-    events.record(session, "join_token_created", sentence, source="cluster", originator=originator)
+    message = f"A join token was created{f' for {bound}' if bound else ''}."
+    events.record(session, "join_token_created", message, source="cluster", originator=originator)
     return f"{PREFIX}.{secret}.{authority.ca_fingerprint()}", expires_at
 
 
 async def admit(session: AsyncSession, authority: Authority, applicant: Applicant) -> Admission:
-    """Use the token up and sign the agent's certificate. A known address is the same node with a new certificate."""
+    """Consume the token and sign the agent's certificate. A known address is the existing node with a new certificate."""
     token = await _take_token(session, applicant.token)
-    addr = _checked_addr(applicant.addr, "addr")
+    addr = _check_addr(applicant.addr, "addr")
     if token.addr not in (None, addr):
         raise Unauthorized("access_denied", "The join token is for another address.", field="token")
     if addr in authority.names and token.addr is None:
-        # With its certificate it could pass for the console. The client's address does not prove on which machine the agent runs.
-        sentence = (
+        # With its certificate the agent could impersonate the console. A source address does not prove where the agent runs.
+        message = (
             f"{addr} is an address of the console, which requires a join token for that address. Create one on the console's "
             f"machine with `shardboard token --address {addr}`, or with `POST /v1/join_tokens` and `address`."
         )
-        raise NotAcceptable("config_error", sentence, field="addr")
+        raise NotAcceptable("config_error", message, field="addr")
     days = PEER_DAYS if applicant.renews else CA_DAYS
-    here = await cluster.load_for_update(session)  # from here on the authority stays the same
+    here = await cluster.load_for_update(session)  # the CA cannot change from here on
     if applicant.token.rpartition(".")[2].lower() != authority.ca_fingerprint():
-        sentence = "The console's authority was replaced since the join token was made; create a new one."
-        raise Unauthorized("access_denied", sentence, field="token")
-    if authority.present.is_external and (told := refusal(authority.present, [addr])):
+        message = "The console's CA was replaced after this join token was created; create a new token."
+        raise Unauthorized("access_denied", message, field="token")
+    if authority.present.is_external and (refused := refusal(authority.present, [addr])):
         raise NotAcceptable(
-            "config_error", f"The console's authority may not sign for this address. {told}", field="addr"
+            "config_error", f"The console's CA may not sign certificates for this address. {refused}", field="addr"
         )
     certificate = authority.sign_agent(applicant.csr, addr, days)
     node = await nodes.by_addr(session, addr)
     if node is None:
-        node = _add(session, here, addr)
-        sentence = f"Node {node.uid} ({addr}) joined the cluster."
+        node = _add_node(session, here, addr)
+        message = f"Node {node.uid} ({addr}) joined the cluster."
     else:
-        sentence = f"Node {node.uid} ({addr}) joined again, with a new certificate."
+        message = f"Node {node.uid} ({addr}) joined again, with a new certificate."
     node.agent_port = applicant.agent_port
     node.agent_status = "connected"
     node.last_seen = datetime.now(UTC)
     node.facts = applicant.facts
     here.bootstrap_state = "completed"
-    authority.heard.forget(node.uid)  # it may be another agent, which trusts the present authority only
+    authority.heard.forget(node.uid)  # this may be a new agent, which trusts only the present CA
     ends = node.last_seen + timedelta(days=days)
     await issued_certificates.note(session, node.uid, serial_of(certificate), ends)
-    events.record(session, "node_joined", sentence, source="node", originator=token.created_by, node_uid=node.uid)
+    events.record(session, "node_joined", message, source="node", originator=token.created_by, node_uid=node.uid)
     return Admission(node.uid, certificate, authority.ca_pem, here.name)
 
 
@@ -116,22 +118,22 @@ async def _take_token(session: AsyncSession, text: str) -> JoinToken:
     token = await join_tokens.take(session, passwords.digest(rest.partition(".")[0])) if prefix == PREFIX else None
     if token is None:
         raise Unauthorized(
-            "access_denied", "The join token is unknown or was used already; create a new one.", field="token"
+            "access_denied", "The join token is unknown or was already used; create a new one.", field="token"
         )
     if token.expires_at <= datetime.now(UTC):
         raise Unauthorized("access_denied", "The join token has expired; create a new one.", field="token")
     return token
 
 
-def _add(session: AsyncSession, here: Cluster, addr: str) -> Node:
+def _add_node(session: AsyncSession, here: Cluster, addr: str) -> Node:
     node = Node(uid=here.next_node_uid, addr=addr, joined_at=datetime.now(UTC), accept_servers=True, config={})
     here.next_node_uid += 1
     session.add(node)
     return node
 
 
-def _checked_addr(addr: str, field: str) -> str:
-    """An address that other machines can call: an IP address or a DNS name."""
+def _check_addr(addr: str, field: str) -> str:
+    """Return a valid node address, normalized: an IP address or a DNS name. Raises NotAcceptable."""
     try:
         address = ip_address(addr)
     except ValueError:
@@ -142,7 +144,7 @@ def _checked_addr(addr: str, field: str) -> str:
             return str(address)
     raise NotAcceptable(
         "config_error",
-        "The node's address must be an IP address or a DNS name that the console can call.",
+        "The address of the node must be an IP address or a DNS name that the console can reach.",
         field=field,
     )
 

@@ -1,7 +1,7 @@
-"""Logging in: the account behind a user name, the waiting after repeated failures, and the audit events of both.
+"""Logging in: looking up the account of a user name, login throttling, and audit events of logins.
 
-Failures count for a user and a network, so that nobody keeps a user out from elsewhere. Who has failed too often waits before
-the next attempt, each time twice as long; what is sent meanwhile is answered as a wrong password is, right or not.
+Failures are counted per user and client network, so that an attacker cannot lock a user out from another network. After too many
+failures, attempts must wait, each time twice as long. Attempts during the wait get the same response as a wrong password.
 """
 
 import time
@@ -21,43 +21,43 @@ from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import REGULAR, Password, User
 
 _CODES = "codes"
-"""In place of a network: wrong codes of the second factor from everywhere. Who tries them has the password."""
-_CODES_FROM_EVERYWHERE = 4
-"""Times as many as from one network."""
+"""Used in place of a network: wrong second-factor codes from all networks. A client that sends codes knows the password."""
+_CODES_LIMIT_FACTOR = 4
+"""Factor by which the limit for codes from all networks exceeds that of one network."""
 _NEVER = datetime(9999, 12, 31, tzinfo=UTC)
-_LONGEST_NAME = 254
-_MOST_STRANGERS = 10_000
-_MOST_FAILURES = 1_000_000
-"""Counted on for ever where nobody has to wait, the number would outgrow its column."""
+_MAX_NAME_LENGTH = 254
+_MAX_UNKNOWN_NAMES = 10_000
+_MAX_FAILURES = 1_000_000
+"""Limit of the counter, so that it does not overflow its column where the policy never makes attempts wait."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Whose password may be looked at. None is told apart from a user who does not exist to nobody."""
+    """A user whose password may be verified. For clients, None must look the same whether or not the user exists."""
 
     user: User
     has_failed: bool
-    """From there, lately."""
+    """An attempt from this network has failed recently."""
 
 
 async def candidate(session: AsyncSession, username: str, source: str) -> Candidate | None:
-    """The user of that name, unless there is none or attempts from there have to wait."""
+    """Return the user of that name; None if there is none or if attempts from that network must wait."""
     user = await users.by_email(session, username) if is_user_name(username) else None
-    if user is None or user.auth_method != REGULAR:  # who has no password here is told apart from nobody, either
+    if user is None or user.auth_method != REGULAR:  # users without a local password must look as if they did not exist
         return None
     failures = await login_failures.of(session, user.uid, place(source))
-    return None if _has_to_wait(failures) else Candidate(user, failures is not None)
+    return None if _must_wait(failures) else Candidate(user, failures is not None)
 
 
 async def standing_from(session: AsyncSession, user: User, source: str) -> tuple[bool, bool]:
-    """Whether attempts for the user from there have to wait, and whether some have failed lately."""
+    """Return whether attempts for the user from that source must wait, and whether some have failed recently."""
     failures = await login_failures.of(session, user.uid, place(source))
-    return _has_to_wait(failures), failures is not None
+    return _must_wait(failures), failures is not None
 
 
 async def codes_wait(session: AsyncSession, user: User) -> bool:
-    """Whether so many wrong codes came, from whichever networks, that only a recovery code counts for the moment."""
-    return _has_to_wait(await login_failures.of(session, user.uid, _CODES))
+    """Return whether so many wrong codes came from all networks together that only a recovery code is accepted now."""
+    return _must_wait(await login_failures.of(session, user.uid, _CODES))
 
 
 async def failed(
@@ -71,30 +71,37 @@ async def failed(
     unlisted: int,
     is_code: bool = False,
 ) -> None:
-    """What was `wrong`; it `counts` if it was looked at. `audit` adds the event, which also tells of `unlisted` earlier ones."""
+    """Record a failed login. `wrong` names the wrong credential.
+
+    The failure is counted only if it `counts`, that is, if the credential was verified. `audit` adds an event, which also reports
+    the number of `unlisted` earlier failures.
+    """
     user = await _for_update(session, username) if counts else None
     waits = user is not None and await _count_failure(session, user, place(source))
-    if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_FROM_EVERYWHERE):
-        told = (
-            f"Somebody who knows a password of {user.email} guesses codes of the second factor, the last time from {source}. "
-            "For the moment only recovery codes count, each time longer. The password should be changed."
+    if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_LIMIT_FACTOR):
+        message = (
+            f"A client that knows a password of {user.email} is guessing second-factor codes, most recently from {source}. "
+            "Only recovery codes are accepted for now, after waits that get longer. Change the password."
         )
-        events.record(session, "second_factor_guessed", told, source="cluster", severity="ERROR")
+        events.record(session, "second_factor_guessed", message, source="cluster", severity="ERROR")
     if not (audit or waits):
         return
     description = f'Login as "{shown(username)}" from {source} failed: wrong {wrong}.'
     if waits:
-        description += " Attempts from there have to wait from now on, each time longer."
+        description += " Further attempts from this network must wait, each time longer."
     if unlisted:
-        description += f" {unlisted} more failures since the last one listed."
+        description += f" {unlisted} more failures since the last recorded one."
     events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
 
 
 async def succeeded(
     session: AsyncSession, username: str, source: str, *, code: str | None = None, audit: bool
 ) -> User | None:
-    """Forget failures from there; `audit` (sessions and tokens, not every call) notes the login. A user with a second factor
-    needs a `code`, which is not valid again. None where somebody else has used it or the user has gone meanwhile."""
+    """Clear the failures of that network and return the user.
+
+    `audit` records the login (for sessions and tokens, not for each call). A user with a second factor needs a `code`, which cannot
+    be used again. Returns None if the code was used concurrently or the user was deleted.
+    """
     if audit:
         await cluster.mark_created(session)  # before the user: changes of users lock the cluster first
     user = await _for_update(session, username)
@@ -113,41 +120,41 @@ async def succeeded(
 
 
 def issued(user: User, password: Password) -> datetime:
-    """When it was set, as far as that was kept."""
+    """Return when the password was set, or when the user was created if that was not stored."""
     return datetime.fromtimestamp(password.issued, UTC) if password.issued else user.created_at
 
 
 def expiry(user: User, password: Password, rules: ClusterSettings) -> datetime | None:
-    """When the password expires by the cluster's settings; None: it does not."""
+    """Return when the password expires by the cluster's settings; None if it does not expire."""
     days = rules.password_expiration_duration if user.auth_method == REGULAR else 0
     return issued(user, password) + timedelta(days=days) if days else None
 
 
 def last_expiry(user: User, rules: ClusterSettings) -> datetime | None:
-    """When the last of the user's passwords expires; None: some do not."""
+    """Return when the last of the user's passwords expires; None if no password expires."""
     each = [expiry(user, password, rules) for password in user.passwords]
     return max((one for one in each if one is not None), default=None)
 
 
 def lacks_second_factor(user: User, rules: Policy) -> bool:
-    """Whether the cluster's policy wants one of the user that there is not."""
+    """Return whether the cluster's policy requires a second factor that the user does not have."""
     return rules.second_factor_required and user.auth_method == REGULAR and user.totp_secret is None
 
 
 async def locked(session: AsyncSession) -> Collection[int]:
-    """Uids of the users for whom somebody has to wait."""
+    """Return the uids of users for whom attempts from some network must wait."""
     return await login_failures.waiting(session, datetime.now(UTC))
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Who may log in now."""
+    """Login status of users at one point in time."""
 
     locked: Collection[int]
     rules: ClusterSettings
 
     def status(self, user: User) -> str:
-        """As the REST reference has it."""
+        """Return the status as the REST reference defines it: active, locked, or password_expired."""
         if user.uid in self.locked:
             return "locked"
         expires = last_expiry(user, self.rules)
@@ -159,7 +166,7 @@ async def standing(session: AsyncSession) -> Standing:
 
 
 class AuditBudget:
-    """A flood of failures must not fill the log: a burst is listed singly, then one every so often with a count."""
+    """Rate limit for audit events of failed logins: a burst is recorded individually, then one per interval with a count."""
 
     def __init__(self, burst: int = 20, every_seconds: float = 30.0) -> None:
         self._burst = burst
@@ -169,7 +176,7 @@ class AuditBudget:
         self.unlisted = 0
 
     def spend(self) -> tuple[bool, int]:
-        """Whether this failure is listed, and how many before it were not."""
+        """Return whether this failure is recorded, and how many before it were not."""
         now = time.monotonic()
         self._left = min(self._burst, self._left + (now - self._at) / self._every_seconds)
         self._at = now
@@ -182,19 +189,19 @@ class AuditBudget:
 
 
 async def _for_update(session: AsyncSession, username: str) -> User | None:
-    """With a lock on the user, behind which failures are counted."""
+    """Return the user with a row lock, under which failures are counted."""
     user = await users.by_email(session, username) if is_user_name(username) else None
     if user is not None:
         await session.refresh(user, with_for_update=True)
     return user
 
 
-def _has_to_wait(failures: LoginFailures | None) -> bool:
+def _must_wait(failures: LoginFailures | None) -> bool:
     return failures is not None and failures.waits_until is not None and failures.waits_until > datetime.now(UTC)
 
 
 async def _count_failure(session: AsyncSession, user: User, network: str, times: int = 1) -> bool:
-    """True when this failure is the first after which attempts have to wait; `times` as many may come before."""
+    """Return True if attempts must wait from this failure on. `times` multiplies the limit."""
     rules = (await cluster.load(session)).rules
     now = datetime.now(UTC)
     await login_failures.forget_old(session, user.uid, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
@@ -202,14 +209,14 @@ async def _count_failure(session: AsyncSession, user: User, network: str, times:
     if failures is None:
         failures = LoginFailures(user_uid=user.uid, network=network, count=0)
         session.add(failures)
-    failures.count = min(failures.count + 1, _MOST_FAILURES)
+    failures.count = min(failures.count + 1, _MAX_FAILURES)
     failures.last_at = now
     failures.waits_until = _waits_until(failures.count, rules, now, times) or failures.waits_until
     return failures.count == rules.login_lockout_threshold * times
 
 
 def _waits_until(count: int, rules: Policy, now: datetime, times: int = 1) -> datetime | None:
-    """After so many failures; None: nobody has to wait."""
+    """Return until when attempts must wait after that many failures; None if they need not wait."""
     excess = count - rules.login_lockout_threshold * times
     if not rules.login_lockout_threshold or excess < 0:
         return None
@@ -218,11 +225,13 @@ def _waits_until(count: int, rules: Policy, now: datetime, times: int = 1) -> da
 
 
 class Strangers:
-    """Failures of names that no user has, but a directory may: it is not to be tried without end. They are in memory only and
-    nobody can unlock them, so nobody waits longer than they count."""
+    """Throttling of names that no user has, but that a directory may know, so that the directory is not queried without limit.
+
+    Failures are in memory only and cannot be unlocked, so no wait is longer than failures count.
+    """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], _Tried] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
 
     def waits(self, username: str, source: str) -> bool:
         tried = self._kept.get(self._key(username, source))
@@ -232,10 +241,10 @@ class Strangers:
         now, key = datetime.now(UTC), self._key(username, source)
         before = self._kept.pop(key, None)
         forgotten = timedelta(seconds=rules.login_lockout_counter_reset_after)
-        count = 1 if before is None or before.at + forgotten < now else min(before.count + 1, _MOST_FAILURES)
+        count = 1 if before is None or before.at + forgotten < now else min(before.count + 1, _MAX_FAILURES)
         until = _waits_until(count, rules, now)
-        self._kept[key] = _Tried(count, now, min(until, now + forgotten) if until is not None else None)
-        if len(self._kept) > _MOST_STRANGERS:
+        self._kept[key] = _Failures(count, now, min(until, now + forgotten) if until is not None else None)
+        if len(self._kept) > _MAX_UNKNOWN_NAMES:
             self._kept.popitem(last=False)
 
     def succeeded(self, username: str, source: str) -> None:
@@ -247,22 +256,22 @@ class Strangers:
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _Failures:
     count: int
     at: datetime
     until: datetime | None
 
 
 def is_login_name(username: str) -> bool:
-    """Fit for a new user: HTTP Basic ends a name at a colon, and knows ASCII."""
+    """Return whether a new user may have the name. HTTP Basic ends a name at a colon, and is reliable for ASCII only."""
     return is_user_name(username) and username.isascii() and ":" not in username
 
 
 def is_user_name(username: str) -> bool:
-    """Printable and of a sane length; PostgreSQL cannot even compare text with a NUL in it."""
-    return 0 < len(username) <= _LONGEST_NAME and username.isprintable()
+    """Return whether the name is printable and of reasonable length. PostgreSQL cannot compare text that contains NUL."""
+    return 0 < len(username) <= _MAX_NAME_LENGTH and username.isprintable()
 
 
 def shown(username: str) -> str:
-    """A name that somebody typed who is not logged in, made fit for the log."""
+    """Return a name from an unauthenticated client in a form that is safe to log."""
     return "".join(c if c.isprintable() else "?" for c in username[:64])

@@ -1,4 +1,4 @@
-"""Ordering that shards move to another node."""
+"""Scheduling moves of shards to another node."""
 
 from collections.abc import Sequence
 
@@ -27,25 +27,28 @@ async def order(
     dry_run: bool,
     at_once: int = 0,
 ) -> tuple[Action | None, list[Change]]:
-    """Move these shards to node `target`, `at_once` databases at a time (0 = all). No action when there is nothing to do, or for
-    a dry run; and the addresses that clients must leave for it. Roles stay: the newcomer of a primary becomes primary."""
+    """Schedule moves of these shards to node `target`, `at_once` databases at a time (0 = all).
+
+    Roles stay the same: the new shard of a primary becomes primary. Returns the action, None for a dry run or if there is nothing
+    to do, and the endpoint addresses that clients must stop using.
+    """
     view = await movement.locked_view(session)
     if not uids:
-        raise NotFound("shard_uids_required", "No shards were named.")
+        raise NotFound("shard_uids_required", "The request names no shards.")
     known = {row.uid: row for row in view.rows}
     chosen = dict.fromkeys(uids)
     for uid in chosen:
         if uid not in known:
-            raise NotFound("shard_not_exist", f"There is no shard {uid}.")
+            raise NotFound("shard_not_exist", f"Shard {uid} does not exist.")
     leaving = [known[uid] for uid in chosen if known[uid].node_uid != target]
-    _insist_on_target(view, target)
+    _check_target(view, target)
     if not leaving:
         return None, []
     databases = [view.databases[uid] for uid in sorted({row.bdb_uid for row in leaving})]
-    # Before what is asked of the layout: a move under way has put newcomers into it already.
+    # Must precede checks of the layout: a running move has already added its new shards to it.
     await queue.insist_on_idle(session, databases)
-    _insist_on_pairs(view, leaving, target)
-    _insist_on_room(view, leaving, target)
+    _check_copies(view, leaving, target)
+    _check_capacity(view, leaving, target)
     board = view.board()
     for row in leaving:
         board.move(row.uid, target)
@@ -86,7 +89,7 @@ async def order(
         events.record(
             session,
             "shard_migrate_request",
-            f"The move of {', '.join(held)} of {bdb.name} to node {target} was ordered."
+            f"Moving {', '.join(held)} of {bdb.name} to node {target} was requested."
             + addresses.told([each for each in left if each.bdb_uid == bdb.uid]),
             source="bdb",
             originator=principal.username,
@@ -97,43 +100,45 @@ async def order(
     return action, left
 
 
-def _insist_on_target(view: ClusterView, target: int) -> None:
+def _check_target(view: ClusterView, target: int) -> None:
     node = view.machines.get(target)
     if node is None:
-        raise NotFound("node_not_found", f"There is no node {target}.")
+        raise NotFound("node_not_found", f"Node {target} does not exist.")
     if node.health == "down" or node.agent_status != "connected":
-        state = "is down" if node.health == "down" else "has lost its agent"
+        state = "is down" if node.health == "down" else "has no connected agent"
         raise NotAcceptable("node_not_connected", f"Node {target} {state}.", field="target_node_uid")
     if not movement.takes_shards(node):
-        why = f"is in {node.duty}" if node.duty else "accepts no shards (accept_servers is false)"
+        why = f"is in {node.duty}" if node.duty else "does not accept shards (accept_servers is false)"
         raise NotAcceptable("insufficient_resources", f"Node {target} {why}.", field="target_node_uid")
 
 
-def _insist_on_pairs(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
-    """A node holds one copy of a pair, or losing it would lose the pair."""
+def _check_copies(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
+    """Require that a node holds at most one copy of a shard; otherwise a node failure would lose both copies."""
     for row in leaving:
         partner = next((each for each in view.pair_of(row) if each is not row and each.node_uid == target), None)
         if partner is not None:
-            sentence = f"Node {target} holds redis:{partner.uid}, the other copy of what redis:{row.uid} holds."
-            raise NotAcceptable("replication_node_violation", sentence, field="target_node_uid")
+            message = f"Node {target} already holds redis:{partner.uid}, the other copy of redis:{row.uid}."
+            raise NotAcceptable("replication_node_violation", message, field="target_node_uid")
     pairs = {(row.bdb_uid, row.pair) for row in leaving}
     if len(pairs) < len(leaving):
-        sentence = "Two copies of the same pair would be on one node; name one shard of each pair."
-        raise NotAcceptable("replication_node_violation", sentence, field="shard_uids")
+        message = "Both copies of a shard would be on one node; name either the primary or the replica."
+        raise NotAcceptable("replication_node_violation", message, field="shard_uids")
 
 
-def _insist_on_room(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
+def _check_capacity(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
     room = view.rooms()[target]
     needed = sum(view.memory(view.databases[row.bdb_uid]) for row in leaving)
     if room.shards + len(leaving) > room.max_shards:
-        sentence = f"Node {target} runs {room.shards} of at most {room.max_shards} shards."
-        raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
+        message = f"Node {target} runs {room.shards} of at most {room.max_shards} shards."
+        raise NotAcceptable("insufficient_resources", message, field="target_node_uid")
     on_flash = [row for row in leaving if view.databases[row.bdb_uid].on_flash]
     disk = sum(view.databases[row.bdb_uid].share.flash or 0 for row in on_flash)
     if on_flash and not room.gives(disk):
-        has = "no flash" if room.free_flash is None else f"{max(room.free_flash, 0)} bytes of flash to give"
-        sentence = f"Node {target} has {has}; these shards need {disk}."
-        raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
+        has = "no flash" if room.free_flash is None else f"{max(room.free_flash, 0)} bytes of free flash"
+        message = f"Node {target} has {has}; these shards need {disk} bytes."
+        raise NotAcceptable("insufficient_resources", message, field="target_node_uid")
     if needed > max(room.free_memory, 0):
-        sentence = f"Node {target} has {max(room.free_memory, 0)} bytes to give; these shards need {needed}."
-        raise NotAcceptable("insufficient_resources", sentence, field="target_node_uid")
+        message = (
+            f"Node {target} has {max(room.free_memory, 0)} bytes of free memory; these shards need {needed} bytes."
+        )
+        raise NotAcceptable("insufficient_resources", message, field="target_node_uid")

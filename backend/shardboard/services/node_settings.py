@@ -1,4 +1,4 @@
-"""Changing what a node may take."""
+"""Changing settings of a node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from shardboard.state.nodes import Node
 
 
 async def configure(session: AsyncSession, node: Node, changes: Mapping[str, Any], principal: Principal) -> Node:
-    """`accept_servers` has a column; the rest lives in `config`."""
+    """Change settings of a node. `accept_servers` is a column; all other settings are in `config`."""
     settings = {name: value for name, value in changes.items() if name != "accept_servers"}
     changed = {name for name, value in settings.items() if node.config.get(name) != value}
     if changes.get("accept_servers", node.accept_servers) != node.accept_servers:

@@ -1,4 +1,4 @@
-"""Actions on whole nodes: maintenance, handing over all leads, removal. Each is an order made of moves."""
+"""Actions on whole nodes: maintenance, switching over all primaries, and removal. Each is an action made of shard moves."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
@@ -31,33 +31,35 @@ async def maintenance_on(
     evict: bool,
     evict_dbs: Collection[str],
 ) -> Action:
-    """Remember where its shards are, hand over what leads, move replicas away where there is room. Named databases' replicas
-    move in any case; with names and without `evict` only theirs do."""
-    view, node = await _begin(session, uid)
-    _insist_on_connected(node)
-    _insist_on_others(view, node)
+    """Put a node into maintenance: save its placement, switch over its primaries, and move replicas to nodes with capacity.
+
+    Replicas of the databases in `evict_dbs` are always moved, other replicas only with `evict`.
+    """
+    view, node = await _load_idle(session, uid)
+    _require_connected(node)
+    _require_other_nodes(view, node)
     before = node.duty
     node.duty = "maintenance"
     made = await snapshots.of_maintenance(session, view, uid, overwrite=overwrite_snapshot)
     board = view.board()
     plan = drain.drain(board, uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
-    left = _left(view, board, uid, gone=False)
+    left = _address_changes(view, board, uid, gone=False)
     params = {"duty_before": before, "snapshot": made}
-    action = await _order(session, view, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params)
-    told = f"Maintenance of node {uid} was ordered.{addresses.told(left)}"
-    _tell(session, action, "node_maintenance_on_request", told)
+    action = await _queue(session, view, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params)
+    message = f"Maintenance of node {uid} was requested.{addresses.told(left)}"
+    _record_event(session, action, "node_maintenance_on_request", message)
     return action
 
 
 async def maintenance_off(
     session: AsyncSession, uid: int, principal: Principal, *, snapshot_name: str, skip_shards_restore: bool
 ) -> Action:
-    """Back into service; its shards and leads come back as the snapshot remembers them."""
-    view, node = await _begin(session, uid)
+    """Put a node back into service and restore its shards and primary roles from the snapshot."""
+    view, node = await _load_idle(session, uid)
     chosen = await snapshots.find(session, uid, snapshot_name)
     if node.duty != "maintenance":
         raise NotAcceptable("node_not_in_maintenance", f"Node {uid} is not in maintenance.")
-    _insist_on_connected(node)
+    _require_connected(node)
     node.duty = ""
     remembered = [
         drain.RememberedCopy(each["bdb"], each["pair"], each["node"], each["role"] == "master")
@@ -65,13 +67,15 @@ async def maintenance_off(
     ]
     plan = drain.restore(view.board(), uid, remembered)
     params = {"duty_before": "maintenance", "snapshot": chosen.name if chosen is not None else ""}
-    action = await _order(session, view, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
-    _tell(session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was ordered.")
+    action = await _queue(session, view, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
+    _record_event(
+        session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was requested."
+    )
     return action
 
 
 async def address_changes(session: AsyncSession, uid: int, order: Literal["maintenance_on", "remove"]) -> list[Change]:
-    """The addresses that clients must leave when this is ordered, as far as it can be known before."""
+    """Return the endpoint addresses that clients must stop using if this is requested, as far as can be predicted."""
     view = await movement.locked_view(session)
     node = _find(view, uid)
     board = view.board()
@@ -79,24 +83,27 @@ async def address_changes(session: AsyncSession, uid: int, order: Literal["maint
         drain.abandon(board, uid)
     else:
         drain.drain(board, uid, evict=lambda _: True)
-    return _left(view, board, uid, gone=order == "remove")
+    return _address_changes(view, board, uid, gone=order == "remove")
 
 
 async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Action:
-    """Hand the lead of all its primaries to their replicas elsewhere."""
-    view, node = await _begin(session, uid)
-    _insist_on_connected(node)
+    """Switch all primaries of the node over to their replicas on other nodes."""
+    view, node = await _load_idle(session, uid)
+    _require_connected(node)
     plan = drain.hand_over(view.board(), uid)
-    action = await _order(session, view, ENSLAVE, node, plan, principal, "Hand over the primaries of node {}", {})
-    _tell(session, action, "node_enslave_request", f"Node {uid} was told to hand over its primaries.")
+    action = await _queue(session, view, ENSLAVE, node, plan, principal, "Switch over the primaries of node {}", {})
+    _record_event(session, action, "node_enslave_request", f"Switching over the primaries of node {uid} was requested.")
     return action
 
 
 async def remove(session: AsyncSession, uid: int, principal: Principal) -> Action:
-    """Move everything away, then forget the node. A dead one's shards are copied anew elsewhere from their partners; where
-    there is no room for that, the partner stays alone."""
-    view, node = await _begin(session, uid)
-    _insist_on_others(view, node)
+    """Move all shards to other nodes, then remove the node.
+
+    Shards of a dead node are rebuilt on other nodes from their other copies. Where there is no capacity for that, one copy
+    remains.
+    """
+    view, node = await _load_idle(session, uid)
+    _require_other_nodes(view, node)
     before, dead = node.duty, _is_dead(node)
     node.duty = "removal"
     board = view.board()
@@ -106,25 +113,25 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
         others = f" (and {len(plan.stay) - 1} more)" if len(plan.stay) > 1 else ""
         code = "replication_violation" if dead else "insufficient_resources"
         raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
-    action = await _order(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
-    told = f"The removal of node {uid} was ordered.{addresses.told(_left(view, board, uid, gone=True))}"
-    _tell(session, action, "node_remove_request", told)
+    action = await _queue(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
+    message = f"The removal of node {uid} was ordered.{addresses.told(_address_changes(view, board, uid, gone=True))}"
+    _record_event(session, action, "node_remove_request", message)
     return action
 
 
-async def _begin(session: AsyncSession, uid: int) -> tuple[ClusterView, Node]:
+async def _load_idle(session: AsyncSession, uid: int) -> tuple[ClusterView, Node]:
     view = await movement.locked_view(session)
     node = _find(view, uid)
     for action in await actions.of_object(session, "node", uid):
         if action.status in OPEN and action.name != "SMDrill":
-            raise Conflict("busy", f"Another action runs on node {uid}: {action.description}.")
+            raise Conflict("busy", f"Another action is running on node {uid}: {action.description}.")
     return view, node
 
 
 def _find(view: ClusterView, uid: int) -> Node:
     node = view.machines.get(uid)
     if node is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
+        raise NotFound("node_not_found", f"Node {uid} does not exist.")
     return node
 
 
@@ -132,23 +139,23 @@ def _is_dead(node: Node) -> bool:
     return node.health == "down" or node.agent_status != "connected"
 
 
-def _left(view: ClusterView, board: Layout, uid: int, *, gone: bool) -> list[Change]:
-    """`board` as the plan leaves it."""
+def _address_changes(view: ClusterView, board: Layout, uid: int, *, gone: bool) -> list[Change]:
+    """Return the address changes. `board` is the layout after the plan."""
     return addresses.changes(view, board, resting=() if gone else {uid}, leaving={uid} if gone else ())
 
 
-def _insist_on_connected(node: Node) -> None:
+def _require_connected(node: Node) -> None:
     if _is_dead(node):
-        raise NotAcceptable("node_not_connected", f"The agent of node {node.uid} does not answer.")
+        raise NotAcceptable("node_not_connected", f"The agent of node {node.uid} does not respond.")
 
 
-def _insist_on_others(view: ClusterView, node: Node) -> None:
+def _require_other_nodes(view: ClusterView, node: Node) -> None:
     if not any(movement.takes_shards(other) for other in view.machines.values() if other.uid != node.uid):
-        sentence = f"Node {node.uid} is the last one that can run shards; bring another one into service first."
-        raise NotAcceptable("insufficient_resources", sentence)
+        message = f"Node {node.uid} is the only node that can run shards; put another node into service first."
+        raise NotAcceptable("insufficient_resources", message)
 
 
-async def _order(
+async def _queue(
     session: AsyncSession,
     view: ClusterView,
     name: str,
@@ -158,8 +165,8 @@ async def _order(
     description: str,
     params: Mapping[str, Any],
 ) -> Action:
-    concerned = [view.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
-    await queue.insist_on_idle(session, concerned)
+    affected = [view.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
+    await queue.insist_on_idle(session, affected)
     return movement.order(
         session,
         view,
@@ -173,8 +180,8 @@ async def _order(
     )
 
 
-def _tell(session: AsyncSession, action: Action, type_: str, sentence: str) -> None:
+def _record_event(session: AsyncSession, action: Action, type_: str, message: str) -> None:
     stay: Sequence[tuple[str, str]] = sorted(action.params["stay"].items())
     if stay:
-        sentence += " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "."
-    events.record_of_action(session, action, type_, sentence)
+        message += " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "."
+    events.record_of_action(session, action, type_, message)

@@ -1,7 +1,7 @@
-"""Passwords: made, hashed with argon2, and verified without stalling the event loop.
+"""Passwords: generated, hashed with Argon2, and verified without blocking the event loop.
 
-A verification costs about 0.1 s of CPU and 64 MiB on purpose. So few run at once, in threads, and a success is
-remembered for a minute: scripts send their password with every call.
+A verification deliberately costs about 0.1 s of CPU and 64 MiB. Few run at a time, in threads, and a success is cached for a
+minute, because scripts send their password with each call.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from shardboard.services.turns import Turns
 
 MIN_LENGTH = 8
 MAX_LENGTH = 256
-_REMEMBERED_SECONDS = 60.0
-_REMEMBERED_ENTRIES = 1024
-_AT_ONCE = 2
+_CACHE_SECONDS = 60.0
+_CACHE_ENTRIES = 1024
+_MAX_CONCURRENT = 2
 _WAITING_LIMIT = 64
-_WAITING_OF_ONE = 4
-"""From one network, so that it leaves places to others."""
+_WAITING_PER_NETWORK = 4
+"""Limit for one client network, so that others can still log in."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ _dummy_hash = ""
 
 
 def generate() -> str:
-    """A password nobody has to remember: 144 bits."""
+    """Return a generated password of 144 bits."""
     return secrets.token_urlsafe(18)
 
 
@@ -47,20 +47,25 @@ def check_length(password: str, min_length: int = MIN_LENGTH) -> None:
     if not min_length <= len(password) <= MAX_LENGTH:
         raise NotAcceptable(
             "password_not_complex",
-            f"A password needs {min_length} to {MAX_LENGTH} characters.",
+            f"The password must have {min_length} to {MAX_LENGTH} characters.",
             field="password",
         )
 
 
 async def hashed(password: str, beside: str | None = None) -> str:
-    """The argon2 string to store. It shares the salt of `beside`, a hash of the same user, so that one computation tells which of
-    the user's passwords was given: several would take longer, and tell whoever tries that the name exists."""
-    return await asyncio.to_thread(_hasher.hash if beside is None else partial(_alike, beside), password)
+    """Return the Argon2 string to store.
+
+    It shares the salt of `beside`, a hash of the same user, so that one computation shows which of the user's passwords was
+    sent. Several computations would take longer and reveal that the user exists.
+    """
+    return await asyncio.to_thread(_hasher.hash if beside is None else partial(_hash_with_salt_of, beside), password)
 
 
 async def matching(password: str, password_hashes: Sequence[str]) -> str | None:
-    """Which of a user's hashes is the password's. None at all (no such user) take as long as a wrong password, so that the time
-    does not tell which names exist."""
+    """Return which of a user's hashes matches the password; None if none does.
+
+    An empty list (unknown user) takes as long as a wrong password, so that the response time does not reveal which users exist.
+    """
     return await asyncio.to_thread(_matching, password, password_hashes)
 
 
@@ -69,46 +74,49 @@ def _matching(password: str, password_hashes: Sequence[str]) -> str | None:
     if not password_hashes and not _dummy_hash:
         _dummy_hash = _hasher.hash(secrets.token_hex())
     try:
-        found = _alike(next(iter(password_hashes), _dummy_hash), password)
+        found = _hash_with_salt_of(next(iter(password_hashes), _dummy_hash), password)
     except (Argon2Error, InvalidHashError):
         return None
     return next((each for each in password_hashes if hmac.compare_digest(each.encode(), found.encode())), None)
 
 
-def _alike(password_hash: str, password: str) -> str:
-    """The hash of a password with parameters and salt of another hash. Raises Argon2Error and InvalidHashError."""
-    wanted = extract_parameters(password_hash)
+def _hash_with_salt_of(password_hash: str, password: str) -> str:
+    """Return the hash of a password with the parameters and the salt of another hash.
+
+    Raises Argon2Error and InvalidHashError.
+    """
+    parameters = extract_parameters(password_hash)
     salt = password_hash.split("$")[-2]
     try:
         return hash_secret(
             password.encode(),
             base64.b64decode(salt + "=" * (-len(salt) % 4), validate=True),
-            time_cost=wanted.time_cost,
-            memory_cost=wanted.memory_cost,
-            parallelism=wanted.parallelism,
-            hash_len=wanted.hash_len,
-            type=wanted.type,
-            version=wanted.version,
+            time_cost=parameters.time_cost,
+            memory_cost=parameters.memory_cost,
+            parallelism=parameters.parallelism,
+            hash_len=parameters.hash_len,
+            type=parameters.type,
+            version=parameters.version,
         ).decode()
     except binascii.Error as error:
         raise InvalidHashError from error
 
 
 class Verifier:
-    """Limits how many verifications run at once, and remembers successes under a key that only this process knows."""
+    """Concurrency limit for verifications, and a cache of successful ones under a key that only this process has."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._remembered: dict[bytes, float] = {}
-        self._turns = Turns(_AT_ONCE, _AT_ONCE, _WAITING_LIMIT, _WAITING_OF_ONE)
+        self._turns = Turns(_MAX_CONCURRENT, _MAX_CONCURRENT, _WAITING_LIMIT, _WAITING_PER_NETWORK)
         self._flights: dict[bytes, asyncio.Task[Any]] = {}
 
     def turn(self, network: str) -> AbstractAsyncContextManager[None]:
-        """One of the few places in which a password may be verified; refuses when the queue is long, or that of the network."""
+        """Wait for a slot to verify a password. Raises Unavailable if too many logins wait, in total or from that network."""
         return self._turns.turn(network)
 
     async def once(self, attempt: Sequence[str], verify: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What `verify` says of a name, a password and a network; who sends the same meanwhile shares it."""
+        """Return the result of `verify` for a name, a password and a network. Concurrent equal attempts share one call."""
         entry = self._entry(*attempt)
         flight: asyncio.Task[T] | None = self._flights.get(entry)
         if flight is None:
@@ -116,13 +124,13 @@ class Verifier:
             flight.add_done_callback(lambda _: self._flights.pop(entry))
         return await asyncio.shield(flight)
 
-    def remember(self, username: str, password: str, password_hash: str, seconds: float = _REMEMBERED_SECONDS) -> None:
-        if len(self._remembered) >= _REMEMBERED_ENTRIES:
+    def remember(self, username: str, password: str, password_hash: str, seconds: float = _CACHE_SECONDS) -> None:
+        if len(self._remembered) >= _CACHE_ENTRIES:
             self._remembered.clear()
         self._remembered[self._entry(username, password, password_hash)] = time.monotonic() + seconds
 
     def remembers(self, username: str, password: str, password_hash: str) -> bool:
-        """Whether this very password matched this very hash just now."""
+        """Return whether this password was verified against this hash recently."""
         entry = self._entry(username, password, password_hash)
         until = self._remembered.get(entry)
         if until is None:
@@ -137,5 +145,5 @@ class Verifier:
 
 
 def digest(secret: str) -> str:
-    """Of one that was made here and has more bits than anybody can try: it needs no salt, and is found by it."""
+    """Return the hash of a generated secret. It has too many bits to be guessed, so it needs no salt and can be looked up."""
     return hashlib.sha256(secret.encode()).hexdigest()

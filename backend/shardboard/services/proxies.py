@@ -1,4 +1,4 @@
-"""Tuning the proxies of nodes. The rows are the order; the endpoint loop carries it out."""
+"""Tuning the proxies of nodes. The rows are the request; the endpoint loop carries it out."""
 
 from collections.abc import Sequence
 
@@ -14,24 +14,26 @@ from shardboard.state.nodes import Node
 async def tune(
     session: AsyncSession, machines: Sequence[Node], change: schema.ProxyFields, principal: Principal
 ) -> None:
-    """Change the number of threads of these nodes' proxies, while they run. Raises NotAcceptable for what cannot be changed."""
-    strange = sorted(
+    """Change the number of threads of these nodes' proxies at run time. Raises NotAcceptable for fields that cannot be changed."""
+    unsupported = sorted(
         name
         for name, value in (change.model_extra or {}).items()
         if name not in schema.READ_ONLY and (name not in schema.STATIC or schema.STATIC[name] != value)
     )
-    if strange:
+    if unsupported:
         raise NotAcceptable(
-            "not_supported", f"{strange[0]} cannot be changed; threads and max_threads can.", field=strange[0]
+            "not_supported",
+            f"{unsupported[0]} cannot be changed; only threads and max_threads can.",
+            field=unsupported[0],
         )
     for node in machines:
         limit = change.max_threads or node.proxy_max_threads
         if change.threads is not None and change.threads > limit:
-            sentence = f"threads may be at most max_threads, which is {limit} on node {node.uid}."
-            raise NotAcceptable("invalid_input", sentence, field="threads")
+            message = f"threads must not exceed max_threads, which is {limit} on node {node.uid}."
+            raise NotAcceptable("invalid_input", message, field="threads")
         before = node.proxy_threads
         changed = {"proxy_max_threads": limit} | ({"proxy_threads": change.threads} if change.threads else {})
         node.config = {**node.config, **changed}
         if (now := node.proxy_threads) != before:
-            told = f"The proxy of node {node.uid} was given {now} threads instead of {before}."
-            record(session, "proxy_updated", told, source="node", originator=principal.username, node_uid=node.uid)
+            message = f"The threads of the proxy of node {node.uid} were changed from {before} to {now}."
+            record(session, "proxy_updated", message, source="node", originator=principal.username, node_uid=node.uid)

@@ -1,4 +1,4 @@
-"""Ordering that a database's shards go where its placement policy wants them."""
+"""Scheduling moves of a database's shards to the nodes that its placement policy prefers."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -16,25 +16,25 @@ from shardboard.state.actions import Action
 
 NAME = "SMRebalance"
 NAMED = 5
-"""Most reasons that one sentence tells."""
+"""Maximum number of reasons in one error message."""
 
 
 async def preview(
     session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
 ) -> tuple[Layout, dict[int, str]]:
-    """The board as a rebalance would leave it, and the slots of each pair."""
+    """Return the layout after a rebalance, and the slots of each shard pair."""
     view = await movement.locked_view(session)
     planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
     board = view.board()
     for move in planned:
-        _play(board, move)
+        _apply(board, move)
     return board, {row.pair: row.slots for row in view.of(uid)}
 
 
 async def address_changes(
     session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
 ) -> list[Change]:
-    """The addresses that clients must leave when this is ordered."""
+    """Return the endpoint addresses that clients must stop using if the rebalance is requested."""
     board, _ = await preview(session, uid, only_failovers=only_failovers, max_operations=max_operations)
     found = addresses.changes(await movement.locked_view(session), board)
     return [each for each in found if each.bdb_uid == uid]
@@ -43,7 +43,7 @@ async def address_changes(
 async def order(
     session: AsyncSession, uid: int, principal: Principal, *, only_failovers: bool, max_operations: int | None
 ) -> Action | None:
-    """None when everything is where it should be."""
+    """Schedule a rebalance. Returns None if no shard has to move."""
     view = await movement.locked_view(session)
     if (bdb := view.databases.get(uid)) is not None:
         await queue.insist_on_idle(session, [bdb])
@@ -52,7 +52,7 @@ async def order(
         return None
     board = view.board()
     for move in planned:
-        _play(board, move)
+        _apply(board, move)
     left = [each for each in addresses.changes(view, board) if each.bdb_uid == uid]
     copied = sum(move.to is not None for move in planned)
     action = movement.order(
@@ -69,27 +69,27 @@ async def order(
         session,
         action,
         "bdb_rebalance_request",
-        f"The rebalance of {bdb.name} was ordered: {_steps(len(planned) - copied, copied)}." + addresses.told(left),
+        f"Rebalancing {bdb.name} was requested: {_steps(len(planned) - copied, copied)}." + addresses.told(left),
     )
     return action
 
 
 def _plan(view: movement.ClusterView, uid: int, *, only_failovers: bool, max_operations: int | None) -> list[Move]:
-    """Nothing only when nothing is to be done: what would be done, were all nodes and shards well, is refused in words."""
+    """Return the moves; empty only if none are needed. Raises Conflict if moves are needed but nodes or shards block them now."""
     if uid not in view.databases:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
-    found, wanted = (
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
+    found, needed = (
         rebalance.plan(board, uid, only_failovers=only_failovers, max_operations=max_operations)
         for board in (view.board(), view.board(all_well=True))
     )
-    if wanted and not found and (hindrances := view.hindrances(uid)):
+    if needed and not found and (hindrances := view.hindrances(uid)):
         more = [f"and {len(hindrances) - NAMED} more"] if len(hindrances) > NAMED else []
         reasons = ", ".join([*hindrances[:NAMED], *more])
-        raise Conflict("not_now", f"Shards should be elsewhere, but cannot be moved now: {reasons}. Try again later.")
+        raise Conflict("not_now", f"Shards must be moved, but cannot be moved now: {reasons}. Try again later.")
     return found
 
 
-def _play(board: Layout, move: Move) -> None:
+def _apply(board: Layout, move: Move) -> None:
     if move.leads is not None:
         board.lead(move.leads)
     if move.leaves is not None and move.to is None:
@@ -101,4 +101,4 @@ def _play(board: Layout, move: Move) -> None:
 
 
 def _steps(handovers: int, copied: int) -> str:
-    return f"{plural(handovers, 'handover')}, {plural(copied, 'shard')} to move"
+    return f"{plural(handovers, 'switchover')}, {plural(copied, 'shard')} to move"

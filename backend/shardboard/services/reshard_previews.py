@@ -1,4 +1,4 @@
-"""What an ordered number of pairs would cost: its plan, with what the newest samples say of the pairs that give slots away."""
+"""Cost of a reshard: its plan, with the newest samples of the shards whose slots move."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,15 +16,15 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
 
 Latest = Callable[[Shard], Mapping[str, Value]]
-"""The newest sample of a shard by metric; empty when there is none."""
+"""Returns the newest sample of a shard, by metric; empty if there is none."""
 EMPTY_BYTES = 4_000_000
-"""Of an engine that holds nothing: its own tables, connections and replication backlog. Empty shards of 9.1 logged 2 to 4 MB."""
+"""Memory of an engine without data: tables, connections and replication backlog. Empty 9.1 shards use 2 to 4 MB."""
 FIRST_OWN_WAY = 9
-"""The major version from which on engines hand over slots themselves."""
+"""First major version whose engines migrate slots natively (atomic slot migration)."""
 
 
 async def preview(session: AsyncSession, bdb: Bdb, plan: reshards.ReshardPlan, latest: Latest) -> dict[str, Any]:
-    """In the form of the API's `reshard_preview`."""
+    """Return the preview in the form of the API's `reshard_preview`."""
     view = await movement.locked_view(session)
     of = _cargo(view, bdb, plan, await shards.of_bdb(session, bdb.uid), latest)
     return {
@@ -45,7 +45,7 @@ def _cargo(view: ClusterView, bdb: Bdb, plan: reshards.ReshardPlan, rows: Sequen
         {row.pair: _holding(row, latest(row)) for row in rows if row.current_role == "master"},
         shards=len(plan.newcomers) + going,
         own_way=not bdb.on_flash and all(_major(version) >= FIRST_OWN_WAY for version in versions),
-        unknown="Values on flash are read while they move, and how fast that goes was not measured."
+        unknown="Values on flash are read during the move, and the speed of that has not been measured."
         if bdb.on_flash
         else "",
     )
@@ -60,7 +60,7 @@ def _holding(row: Shard, sample: Mapping[str, Value]) -> Holding:
 
 
 def _major(version: str) -> int:
-    """0 where it is not known: the slower way is assumed then."""
+    """Return the major version; 0 if it is unknown, for which the slower method is assumed."""
     head = version.partition(".")[0]
     return int(head) if head.isdecimal() else 0
 

@@ -1,4 +1,4 @@
-"""Ordering another number of pairs for a database: what would come, go and move, and the rows for it."""
+"""Scheduling a reshard: a database's new number of primaries, with the shards to add, to remove and the slots to move."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,26 +20,26 @@ from shardboard.state.shards import Shard
 
 NAME = "SMReshardBDB"
 DEADLINE = timedelta(days=7)
-"""It ends by itself when nothing moves any more; how long the moving takes depends on the data."""
+"""Upper limit only: a reshard that stops making progress ends earlier. Its duration depends on the data."""
 
 
 @dataclass(frozen=True)
 class ReshardPlan:
-    """The pairs that a database shall have, and the way there."""
+    """The desired shard pairs of a database, and the changes that lead there."""
 
     count: int
     newcomers: Sequence[Placed]
     leaving: Sequence[int]
-    """Pairs that go."""
+    """Pairs to remove."""
     wanted: Mapping[int, Ranges]
-    """The slots of each pair at the end."""
+    """Slots of each pair after the reshard."""
     total: int
-    """How many slots move."""
+    """Number of slots to move."""
     before: Share
-    """What each shard has now."""
+    """Memory and flash of each shard before the reshard."""
 
     def blueprint(self, rows: Sequence[Shard]) -> list[dict[str, Any]]:
-        """In the form of the REST reference (3.9)."""
+        """Return the layout in the form of the REST reference (3.9)."""
         places = [(row.pair, row.current_role, row.node_uid) for row in rows if row.pair in self.wanted]
         places += [(placed.pair, placed.role, placed.node_uid) for placed in self.newcomers]
         return [
@@ -54,19 +54,19 @@ class ReshardPlan:
 
 
 async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> ReshardPlan:
-    """How the database gets to `changed["shards_count"]` pairs. Raises when it cannot, and writes nothing."""
+    """Plan a reshard to `changed["shards_count"]` pairs. Writes nothing. Raises an error if it is impossible."""
     view = await movement.locked_view(session)
     await queue.insist_on_idle(session, [bdb], "busy")
     count = changed.get("shards_count", bdb.shards_count)
     target = _target(bdb, changed, count)
     rows = view.of(bdb.uid)
     pairs = sorted({row.pair for row in rows})
-    _insist_on_primaries(rows, pairs)
+    _require_primaries(rows, pairs)
     staying = _staying(rows, pairs, count, sparse=bdb.config["shards_placement"] == "sparse")
-    view = _as_if(view, target, staying)
-    newcomers = _placed(view, bdb, rows, count - len(staying), target.share, avoid)
+    view = _with_target(view, target, staying)
+    newcomers = _place(view, bdb, rows, count - len(staying), target.share, avoid)
     if count < len(pairs):
-        _insist_on_room(view, rows, staying)
+        _check_capacity(view, rows, staying)
     held = {row.pair: slots.parse(row.slots) for row in rows}
     wanted = reshard.spread(held, [*staying, *{placed.pair for placed in newcomers}])
     return ReshardPlan(
@@ -80,7 +80,7 @@ async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoi
 
 
 async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
-    """Rows for the newcomers, and the action."""
+    """Add rows for the new shards, and queue the action."""
     view = await movement.locked_view(session)
     rows = newcomers.rows(
         chosen.newcomers, bdb.uid, view.cluster.next_shard_uid, view.occupying, view.machines.values(), {}
@@ -95,7 +95,7 @@ async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator
         object_uid=bdb.uid,
         description=f"Change database {bdb.name} from {before} to {chosen.count} primaries"
         if before != chosen.count
-        else f"Spread the slots of database {bdb.name} evenly",
+        else f"Distribute the slots of database {bdb.name} evenly",
         originator=originator,
         deadline=DEADLINE,
         params={
@@ -113,7 +113,7 @@ async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator
 
 
 def _staying(rows: Sequence[Shard], pairs: Sequence[int], count: int, *, sparse: bool) -> list[int]:
-    """Which pairs are kept: the first ones; of a sparse database those whose primaries are on as many nodes as can be."""
+    """Return the pairs to keep: the first ones; for sparse placement, those whose primaries are on as many nodes as possible."""
     if not sparse:
         return list(pairs[:count])
     home = {row.pair: row.node_uid for row in rows if row.current_role == "master"}
@@ -124,37 +124,39 @@ def _staying(rows: Sequence[Shard], pairs: Sequence[int], count: int, *, sparse:
     return sorted(sorted(pairs, key=lambda pair: (earlier[pair], pair))[:count])
 
 
-def _insist_on_primaries(rows: Sequence[Shard], pairs: Sequence[int]) -> None:
+def _require_primaries(rows: Sequence[Shard], pairs: Sequence[int]) -> None:
     led = {row.pair for row in rows if row.current_role == "master" and row.observed_status != "down"}
     if missing := [pair for pair in pairs if pair not in led]:
-        down = min((row for row in rows if row.pair == missing[0]), key=lambda row: row.role)  # master before slave
-        sentence = f"The primary of pair {missing[0]} (redis:{down.uid}) is down; its slots cannot move without one."
-        raise Conflict("busy", sentence, field="shards_count")
+        down = min(
+            (row for row in rows if row.pair == missing[0]), key=lambda row: row.role
+        )  # master sorts before slave
+        message = f"The primary of pair {missing[0]} (redis:{down.uid}) is down; its slots cannot move until it is up."
+        raise Conflict("busy", message, field="shards_count")
 
 
 def _target(bdb: Bdb, changed: Mapping[str, Any], count: int) -> Bdb:
-    """The database as it will be, as far as its shards' memory is concerned."""
+    """Return the future database, as far as it affects the memory of its shards."""
     config = {**bdb.config, **{name: changed[name] for name in changed.keys() & {"bigstore_ram_size"}}}
     size = changed.get("memory_size", bdb.memory_size)
     return Bdb(uid=bdb.uid, memory_size=size, shards_count=count, replication=bdb.replication, config=config)
 
 
-def _as_if(view: ClusterView, target: Bdb, staying: Sequence[int]) -> ClusterView:
-    """With the database as it will be, before its newcomers are placed."""
+def _with_target(view: ClusterView, target: Bdb, staying: Sequence[int]) -> ClusterView:
+    """Return the view with the future database, before its new shards are placed."""
     kept = [row for row in view.occupying if row.bdb_uid != target.uid or row.pair in staying]
     return replace(view, databases={**view.databases, target.uid: target}, occupying=kept)
 
 
-def _placed(
+def _place(
     view: ClusterView, bdb: Bdb, rows: Sequence[Shard], more: int, share: Share, avoid: Collection[str]
 ) -> list[Placed]:
-    """Nodes for `more` pairs beside those that exist, numbered by the lowest free numbers."""
+    """Place `more` pairs in addition to the existing ones, with the lowest free pair numbers."""
     if more <= 0:
         return []
-    shunned = {*avoid, *bdb.config["avoid_nodes"]}
+    avoided = {*avoid, *bdb.config["avoid_nodes"]}
     chosen = set(bdb.config["use_nodes"])
     rooms = [
-        room for uid, room in view.rooms().items() if str(uid) not in shunned and (not chosen or str(uid) in chosen)
+        room for uid, room in view.rooms().items() if str(uid) not in avoided and (not chosen or str(uid) in chosen)
     ]
     try:
         found = placement.place(
@@ -174,18 +176,16 @@ def _placed(
     return [replace(placed, pair=free[placed.pair]) for placed in found]
 
 
-def _insist_on_room(view: ClusterView, rows: Sequence[Shard], staying: Sequence[int]) -> None:
-    """Fewer shards are larger ones: the nodes that keep some must have the flash and, without overbooking, the memory."""
+def _check_capacity(view: ClusterView, rows: Sequence[Shard], staying: Sequence[int]) -> None:
+    """Check the capacity for fewer, larger shards: flash, and memory unless overbooking is allowed."""
     keeping = {row.node_uid for row in rows if row.pair in staying}
     for uid, room in view.rooms().items():
         if uid in keeping and room.free_flash is not None and room.free_flash < 0:
-            sentence = (
-                f"Node {uid} lacks {-room.free_flash} bytes of flash for the larger shards; make the database smaller."
-            )
-            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
+            message = f"Node {uid} lacks {-room.free_flash} bytes of flash for the larger shards; reduce the size of the database."
+            raise NotAcceptable("insufficient_resources", message, field="shards_count")
         if uid in keeping and room.free_memory < 0 and not view.overbooking:
-            sentence = (
-                f"Node {uid} lacks {-room.free_memory} bytes for the larger shards; add a node, make the database smaller, "
-                "or allow overbooking (policy shards_overbooking)."
+            message = (
+                f"Node {uid} lacks {-room.free_memory} bytes of memory for the larger shards; add a node, reduce the size of the "
+                "database, or allow overbooking (policy shards_overbooking)."
             )
-            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
+            raise NotAcceptable("insufficient_resources", message, field="shards_count")

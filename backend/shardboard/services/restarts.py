@@ -1,4 +1,4 @@
-"""Ordering that a dead shard is started again where nobody is left to take over."""
+"""Restarting a dead shard that has no other copy to take over."""
 
 from datetime import timedelta
 
@@ -19,29 +19,29 @@ DEADLINE = timedelta(minutes=30)
 async def order(
     session: AsyncSession, uid: int, principal: Principal, *, confirm: str, discard_data: bool, dry_run: bool
 ) -> tuple[Action | None, str]:
-    """The action (None for a dry run), and what will be lost. It needs the words `shard <uid>`, typed by who orders it."""
+    """Schedule the restart. It needs `shard <uid>` as confirmation. Returns the action (None for a dry run) and the data loss."""
     await clusters.load_for_update(session)
     shard = await shards.by_uid(session, uid)
     bdb = await bdbs.by_uid(session, shard.bdb_uid) if shard is not None else None
     if shard is None or bdb is None:
-        raise NotFound("shard_not_exist", f"There is no shard {uid}.")
+        raise NotFound("shard_not_exist", f"Shard {uid} does not exist.")
     await _check_dead(session, shard)
     loss = _loss(bdb, shard, discard_data=discard_data)
     persistent = bdb.config["data_persistence"] != "disabled"
     if not persistent and not discard_data:
-        description = f"{bdb.name} has no persistence. {loss} To agree, send discard_data: true."
+        description = f"{bdb.name} has no persistence. {loss} To accept this, send discard_data: true."
         raise BadRequest("data_would_be_lost", description, field="discard_data")
     if dry_run:
         return None, loss
     if confirm != f"shard {uid}":
         raise BadRequest("bad_request", f'{loss} To confirm, send "shard {uid}".', field="confirm")
     if bdb.status != "active" or await actions.open_of_bdb(session, bdb.uid):
-        raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it is done.")
+        raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it has finished.")
     action = queue.start(
         session,
         "SMRestartShards",
         object_uid=bdb.uid,
-        description=f"Start shard redis:{uid} of {bdb.name} again" + (", empty" if discard_data else ""),
+        description=f"Restart shard redis:{uid} of {bdb.name}" + (", empty" if discard_data else ""),
         originator=principal.username,
         deadline=DEADLINE,
         params={"shards": [uid], "discard_data": discard_data},
@@ -54,16 +54,16 @@ async def _check_dead(session: AsyncSession, shard: Shard) -> None:
         raise NotAcceptable("shard_not_down", f"Shard redis:{shard.uid} is not down; it is {shard.observed_status}.")
     node = await nodes.by_uid(session, shard.node_uid)
     if node is None or node.health != "up" or node.agent_status != "connected":
-        raise NotAcceptable("node_not_connected", f"The agent of node {shard.node_uid} does not answer.")
+        raise NotAcceptable("node_not_connected", f"The agent of node {shard.node_uid} does not respond.")
     for other in await shards.of_bdb(session, shard.bdb_uid):
         if other.pair == shard.pair and other.observed_status in ("ok", "loading"):
-            has = "leads the pair" if other.current_role == "master" else "has a copy of the data"
-            told = f"Shard redis:{other.uid} {has}; redis:{shard.uid} comes back as its replica by itself."
-            raise NotAcceptable("replication_violation", told)
+            has = "is primary" if other.current_role == "master" else "has a copy of the data"
+            message = f"Shard redis:{other.uid} {has}; redis:{shard.uid} restarts automatically as its replica."
+            raise NotAcceptable("replication_violation", message)
 
 
 def _loss(bdb: Bdb, shard: Shard, *, discard_data: bool) -> str:
-    """What is gone for good, in a sentence."""
+    """Return a sentence about the data that is lost permanently."""
     name = f"Shard redis:{shard.uid}"
     if discard_data or bdb.config["data_persistence"] == "disabled":
         return f"{name} would be started empty: all its keys are lost."

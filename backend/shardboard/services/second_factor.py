@@ -1,7 +1,7 @@
-"""A second factor: besides the password a code that an app on the user's phone shows (TOTP, RFC 6238: SHA-1, 6 digits, 30 s).
+"""Two-factor authentication: in addition to the password, a code from an authenticator app (TOTP, RFC 6238: SHA-1, 6 digits, 30 s).
 
-Whoever has lost the phone logs in with one of the recovery codes, each of which is valid once, or has an administrator switch the
-second factor off.
+Users who have lost their phone log in with a recovery code, each of which is valid once, or ask an administrator to disable their
+second factor.
 """
 
 import base64
@@ -27,24 +27,24 @@ _SHORTEST_BYTES, _LONGEST_BYTES = 16, 64
 
 
 def new_secret() -> str:
-    """Base 32, as apps want it typed."""
+    """Return a new secret in Base32, the format in which users can type it into an app."""
     return base64.b32encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def uri(secret: str, username: str, cluster_name: str) -> str:
-    """What the QR code says to the app."""
+    """Return the URI for the QR code that the app scans."""
     return _totp(secret).get_provisioning_uri(username, f"{ISSUER} {cluster_name}")
 
 
 def accepts(user: User, code: str, *, recovery_only: bool = False) -> bool:
-    """Whether the code is one that `use` would accept now."""
+    """Return whether `use` would accept the code now."""
     if _recovery(user, code) is not None:
         return True
     return not recovery_only and _step(user.totp_secret, code, user.totp_step) is not None
 
 
 def use(user: User, code: str) -> bool:
-    """Accept the code, this once; its user's row is locked."""
+    """Accept the code and invalidate it. The caller must have locked the user's row."""
     if (recovery := _recovery(user, code)) is not None:
         user.recovery_codes = [each for each in user.recovery_codes if each != recovery]
         return True
@@ -56,22 +56,22 @@ def use(user: User, code: str) -> bool:
 
 
 def check_new(secret: str, code: str) -> int:
-    """That the app has the secret, as this code proves; the step that it is of."""
+    """Check that the app has the secret, and return the time step of its code. Raises NotAcceptable."""
     try:
         is_secret = _SHORTEST_BYTES <= len(base64.b32decode(secret, casefold=True)) <= _LONGEST_BYTES
     except (binascii.Error, ValueError):
         is_secret = False
     if not is_secret:
-        raise NotAcceptable("config_error", "The secret is the one that was given, in base 32.", field="secret")
+        raise NotAcceptable("config_error", "The secret must be the generated one, in Base32.", field="secret")
     step = _step(secret, code, 0)
     if step is None:
-        sentence = "This is not the code that the app shows now. Is the phone's clock right? Type the next code."
-        raise NotAcceptable("wrong_code", sentence, field="code")
+        message = "The code is wrong. Check that the clock of the phone is correct, then enter the next code."
+        raise NotAcceptable("wrong_code", message, field="code")
     return step
 
 
 def adopt(user: User, secret: str, code: str) -> list[str]:
-    """From now on the user logs in with a code as well; this one proves that the app has the secret. New recovery codes."""
+    """Enable the second factor, after `code` has proved that the app has the secret. Returns new recovery codes."""
     step = check_new(secret, code)
     codes = [_readable(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
     user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [passwords.digest(each) for each in codes]
@@ -83,21 +83,21 @@ def forget(user: User) -> None:
 
 
 def _step(secret: str | None, code: str, last: int) -> int | None:
-    """The step of which this is the code: that of now, the one before or the next, for clocks differ. After `last` only."""
+    """Return the time step of the code: the present, previous or next one, to allow for clock differences, if after `last`."""
     given = code.replace(" ", "")
     if secret is None or len(given) != _DIGITS or not given.isascii():
         return None
     totp, now = _totp(secret), int(time.time()) // _STEP_SECONDS
-    fitting = [
+    matching = [
         step
         for step in (now - 1, now, now + 1)
         if hmac.compare_digest(totp.generate(step * _STEP_SECONDS), given.encode())
     ]
-    return next((step for step in fitting if step > last), None)
+    return next((step for step in matching if step > last), None)
 
 
 def _recovery(user: User, code: str) -> str | None:
-    """The hash of the recovery code that this is."""
+    """Return the hash of the recovery code that was sent, if it is valid."""
     given = passwords.digest(code.strip().lower())
     return given if user.totp_secret is not None and given in user.recovery_codes else None
 

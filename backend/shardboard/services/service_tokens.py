@@ -1,7 +1,7 @@
-"""Service tokens: what a program logs in with, in place of a person's password.
+"""Service tokens: credentials for programs, instead of a user's password.
 
-A token is shown once, when it is made. It may do what its role may, until it expires or somebody removes it, whatever becomes of
-who made it.
+A token is shown once, when it is created. It has the permissions of its role until it expires or is removed, even if its creator
+is deleted.
 """
 
 import secrets
@@ -19,31 +19,31 @@ from shardboard.state import events, service_tokens
 from shardboard.state.service_tokens import ServiceToken
 
 PREFIX = "sbt_"
-"""By which scanners for leaked secrets know one, and we what was sent."""
+"""Prefix by which secret scanners and the console recognize a service token."""
 MOST = 200
 SHORTEST, LONGEST = 60, 10 * 366 * 86_400
 """Seconds."""
-_USED_EVERY = timedelta(minutes=1)
+_USE_INTERVAL = timedelta(minutes=1)
 
 
 async def create(
     session: AsyncSession, name: str, role: GivenRole, seconds: int | None, by: Principal
 ) -> tuple[ServiceToken, str]:
-    """The row and the token. `seconds` until it expires; None: it does not."""
+    """Create a token that expires after `seconds` (None: never). Returns its row and its text."""
     insist_on_power(by, role.management)
     if not name.isprintable() or name != name.strip():
         raise NotAcceptable(
-            "config_error", "A name has printable characters, and no space at either end.", field="name"
+            "config_error", "The name must have printable characters only, and no space at either end.", field="name"
         )
     if role.management == "none":
-        raise NotAcceptable("config_error", "With the role none a token could do nothing.", field="role")
+        raise NotAcceptable("config_error", "A service token needs a role other than `none`.", field="role")
     await clusters.load_for_update(session)
     present = await service_tokens.every(session)
     if any(each.name == name for each in present):
-        raise Conflict("name_already_exists", f"There is a service token {name} already.", field="name")
+        raise Conflict("name_already_exists", f"The service token {name} already exists.", field="name")
     if len(present) >= MOST:
         raise Conflict(
-            "too_many_service_tokens", f"There are {MOST} service tokens; remove one that is not used any more."
+            "too_many_service_tokens", f"There are {MOST} service tokens already; remove one that is no longer used."
         )
     token = PREFIX + secrets.token_urlsafe(32)
     now = datetime.now(UTC)
@@ -69,30 +69,30 @@ async def create(
 
 
 async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
-    """From now on it lets nobody in."""
-    # Beyond 32 bits PostgreSQL refuses the comparison itself.
+    """Remove a token, which is invalid from then on."""
+    # PostgreSQL rejects comparisons with numbers of more than 32 bits.
     row = await session.get(ServiceToken, uid) if 0 < uid < 2**31 else None
     if row is None:
-        raise NotFound("service_token_not_exist", f"There is no service token {uid}.")
+        raise NotFound("service_token_not_exist", f"Service token {uid} does not exist.")
     insist_on_power(by, row.role)
     await session.delete(row)
     events.record(session, "service_token_deleted", f"Service token {row.name} was removed.", originator=by.username)
 
 
 async def every(session: AsyncSession) -> Sequence[ServiceToken]:
-    """All by name, also those that have expired."""
+    """Return all tokens by name, including expired ones."""
     return await service_tokens.every(session)
 
 
 async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
-    """Who logs in by it, and whether that is to be noted. No user has a colon in the name."""
+    """Return the principal of a token, and whether its use must be recorded. User names cannot contain the colon of `token:`."""
     row = await service_tokens.by_hash(session, passwords.digest(token))
     if row is None:
-        raise Unauthorized("invalid_token", "There is no such service token; it may have been removed.")
+        raise Unauthorized("invalid_token", "The service token is unknown; it may have been removed.")
     now = datetime.now(UTC)
     if row.expires_at is not None and row.expires_at <= now:
         raise Unauthorized("token_expired", f"Service token {row.name} expired at {row.expires_at:%Y-%m-%d %H:%M} UTC.")
-    is_due = row.last_used_at is None or now - row.last_used_at >= _USED_EVERY
+    is_due = row.last_used_at is None or now - row.last_used_at >= _USE_INTERVAL
     return await principal_of(session, f"token:{row.name}", row.role, row.role_uid), is_due
 
 

@@ -1,7 +1,7 @@
-"""Sessions: what a browser is given when somebody logs in, and its end.
+"""Login sessions of browsers.
 
-A session ends with its twelve hours, when it was not used for as long as the cluster's settings allow, by logging out, when its
-user or somebody who may change the user ends it, and with the password that it was begun with.
+A session ends after 12 hours, when it has not been used for as long as the cluster's settings allow, when the user signs out,
+when the user or an administrator ends it, and when the password that it was started with is removed.
 """
 
 import secrets
@@ -21,23 +21,23 @@ from shardboard.state.users import Password, User
 
 SECONDS = 12 * 3600
 MOST = 50
-"""Of one user; one more ends the oldest."""
-_SEEN_EVERY = timedelta(minutes=1)
-_LONGEST_BROWSER = 200
+"""Maximum number of sessions per user; a further one ends the oldest."""
+_USE_INTERVAL = timedelta(minutes=1)
+_MAX_BROWSER_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class Found:
-    """A session that holds."""
+    """A valid session."""
 
     uid: int
     user: User
     is_due: bool
-    """That it is used is to be noted."""
+    """The use of the session must be recorded."""
 
 
 async def begin(session: AsyncSession, user: User, password: Password, address: str, browser: str) -> str:
-    """A new session; what the cookie holds."""
+    """Start a session and return the value of its cookie."""
     now, token = datetime.now(UTC), secrets.token_urlsafe(32)
     await sessions.forget_expired(session, now)
     for surplus in (await sessions.of_user(session, user.uid))[MOST - 1 :]:
@@ -48,7 +48,7 @@ async def begin(session: AsyncSession, user: User, password: Password, address: 
             token_hash=passwords.digest(token),
             password_mark=tokens.password_mark((await cluster.load(session)).jwt_secret, password),
             address=address,
-            browser="".join(c if c.isprintable() else "?" for c in browser[:_LONGEST_BROWSER]),
+            browser="".join(c if c.isprintable() else "?" for c in browser[:_MAX_BROWSER_LENGTH]),
             created_at=now,
             last_seen_at=now,
             expires_at=now + timedelta(seconds=SECONDS),
@@ -59,14 +59,14 @@ async def begin(session: AsyncSession, user: User, password: Password, address: 
 
 
 async def find(session: AsyncSession, token: str) -> Found:
-    """The session that a cookie belongs to; raises why it does not hold."""
+    """Return the session of a cookie. Raises Unauthorized with the reason if it is not valid."""
     row, now = await sessions.by_hash(session, passwords.digest(token)), datetime.now(UTC)
     if row is None:
-        raise Unauthorized("token_expired", "The login has ended; log in again.")
+        raise Unauthorized("token_expired", "The session has ended; sign in again.")
     user = await session.get(User, row.user_uid)
-    if user is None or not _holds(row, user, await cluster.load(session), now):
-        raise Unauthorized("token_expired", "The login has expired; log in again.")
-    return Found(row.uid, user, now - row.last_seen_at >= _SEEN_EVERY)
+    if user is None or not _is_valid(row, user, await cluster.load(session), now):
+        raise Unauthorized("token_expired", "The session has expired; sign in again.")
+    return Found(row.uid, user, now - row.last_seen_at >= _USE_INTERVAL)
 
 
 async def note_use(session: AsyncSession, uid: int) -> None:
@@ -76,7 +76,7 @@ async def note_use(session: AsyncSession, uid: int) -> None:
 
 
 async def keep(session: AsyncSession, uid: int | None, user: User) -> None:
-    """Have the session go on with the user's new password, if it is one of that user: whoever changes his own stays logged in."""
+    """Keep a session valid after its user has changed the password. Ignored if the session belongs to another user."""
     row = await session.get(LoginSession, uid) if uid is not None else None
     if row is not None and row.user_uid == user.uid:
         row.password_mark = tokens.password_mark((await cluster.load(session)).jwt_secret, user.passwords[0])
@@ -86,20 +86,20 @@ async def log_out(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await session.get(LoginSession, uid)
     if row is not None:
         await session.delete(row)
-    events.record(session, "logout", f"{by.username} logged out.", originator=by.username)
+    events.record(session, "logout", f"{by.username} signed out.", originator=by.username)
 
 
 async def of_user(session: AsyncSession, user_uid: int, by: Principal) -> Sequence[LoginSession]:
-    """Those that hold, the last begun first: one's own, or those of users whom one may change."""
-    user = await _of_whom(session, user_uid, by)
+    """Return the user's valid sessions, newest first. Requires that it is the own user, or privileges over the user."""
+    user = await _load_user(session, user_uid, by)
     here, now = await cluster.load(session), datetime.now(UTC)
-    return [row for row in await sessions.of_user(session, user.uid) if _holds(row, user, here, now)]
+    return [row for row in await sessions.of_user(session, user.uid) if _is_valid(row, user, here, now)]
 
 
 async def end(session: AsyncSession, user_uid: int, uid: int, by: Principal) -> None:
-    """One of them, from now on, wherever its cookie is."""
-    user = await _of_whom(session, user_uid, by)
-    # Beyond 32 bits PostgreSQL refuses the comparison itself.
+    """End one session immediately."""
+    user = await _load_user(session, user_uid, by)
+    # PostgreSQL rejects comparisons with numbers of more than 32 bits.
     row = await session.get(LoginSession, uid) if 0 < uid < 2**31 else None
     if row is None or row.user_uid != user.uid:
         raise NotFound("session_not_exist", f"{user.email} has no session {uid}; it may have ended.")
@@ -110,8 +110,8 @@ async def end(session: AsyncSession, user_uid: int, uid: int, by: Principal) -> 
 
 
 async def end_others(session: AsyncSession, user_uid: int, but: int | None, by: Principal) -> int:
-    """All of a user but this one; how many there were."""
-    user = await _of_whom(session, user_uid, by)
+    """End all sessions of a user except `but`. Returns how many were ended."""
+    user = await _load_user(session, user_uid, by)
     ending = [row for row in await sessions.of_user(session, user.uid) if row.uid != but]
     for row in ending:
         await session.delete(row)
@@ -122,15 +122,15 @@ async def end_others(session: AsyncSession, user_uid: int, but: int | None, by: 
     return len(ending)
 
 
-async def _of_whom(session: AsyncSession, user_uid: int, by: Principal) -> User:
+async def _load_user(session: AsyncSession, user_uid: int, by: Principal) -> User:
     user = await one(session, user_uid)
     if user.email != by.username:
         insist_on_power(by, user.role)
     return user
 
 
-def _holds(row: LoginSession, user: User, here: Cluster, now: datetime) -> bool:
-    # The use is noted once a minute, so a minute more than the settings say may have passed.
-    unused = timedelta(minutes=here.settings.cm_session_timeout_minutes) + _SEEN_EVERY
+def _is_valid(row: LoginSession, user: User, here: Cluster, now: datetime) -> bool:
+    # Use is recorded once a minute, so up to a minute more than the configured time is allowed.
+    unused = timedelta(minutes=here.settings.cm_session_timeout_minutes) + _USE_INTERVAL
     marks = {tokens.password_mark(here.jwt_secret, each) for each in user.passwords}
     return now < row.expires_at and now - row.last_seen_at < unused and row.password_mark in marks

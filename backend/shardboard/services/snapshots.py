@@ -1,4 +1,4 @@
-"""Snapshots of a node's placement: made when maintenance begins, or on demand; they say where shards go back to."""
+"""Placement snapshots of a node, created when maintenance starts or on demand. Shards return to the nodes that they record."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ MAINTENANCE, USER = "maintenance", "user"
 
 
 async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int, *, overwrite: bool) -> str:
-    """Make one, unless there is one from an earlier begin. The name of what was made; empty otherwise."""
+    """Create a maintenance snapshot unless an earlier one exists. Returns the name of the new one, or an empty string."""
     present = [each for each in await snapshots.of_node(session, node_uid) if each.kind == MAINTENANCE]
     if present and not overwrite:
         return ""
@@ -26,37 +26,39 @@ async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int
 
 
 async def create(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
-    """Remember the present placement under a name."""
+    """Save the present placement under a name."""
     view = await movement.locked_view(session)
     if node_uid not in view.machines:
-        raise NotFound("node_not_found", f"There is no node {node_uid}.")
+        raise NotFound("node_not_found", f"Node {node_uid} does not exist.")
     if await session.get(Snapshot, name) is not None:
-        raise Conflict("snapshot_exists", f"There is a snapshot {name} already.")
+        raise Conflict("snapshot_exists", f"The snapshot {name} already exists.")
     made = _add(session, view, node_uid, name, USER)
-    told = f"Snapshot {name} of the placement on node {node_uid} was made."
+    message = f"Snapshot {name} of the placement on node {node_uid} was created."
     events.record(
-        session, "node_snapshot_created", told, source="node", originator=principal.username, node_uid=node_uid
+        session, "node_snapshot_created", message, source="node", originator=principal.username, node_uid=node_uid
     )
     return made
 
 
 async def delete(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
-    """Those of maintenance go with its end, and not before."""
+    """Delete a snapshot. Maintenance snapshots are deleted only when maintenance ends."""
     found = await find(session, node_uid, name)
     if found is None:
         raise NotFound("snapshot_not_found", f"Node {node_uid} has no snapshot.")
     if found.kind == MAINTENANCE:
-        raise Forbidden("maintenance_snapshot", "A snapshot of maintenance cannot be deleted; it goes when that ends.")
+        raise Forbidden(
+            "maintenance_snapshot", "Maintenance snapshots cannot be deleted; they are removed when maintenance ends."
+        )
     await session.delete(found)
-    told = f"Snapshot {name} of node {node_uid} was deleted."
+    message = f"Snapshot {name} of node {node_uid} was deleted."
     events.record(
-        session, "node_snapshot_deleted", told, source="node", originator=principal.username, node_uid=node_uid
+        session, "node_snapshot_deleted", message, source="node", originator=principal.username, node_uid=node_uid
     )
     return found
 
 
 async def find(session: AsyncSession, node_uid: int, name: str) -> Snapshot | None:
-    """The named one, or without a name the latest of maintenance, if there is any. Raises NotFound for a wrong name."""
+    """Return the named snapshot; without a name, the latest maintenance snapshot, if any. Raises NotFound for an unknown name."""
     if not name:
         return await snapshots.latest(session, node_uid, MAINTENANCE)
     found = next((each for each in await snapshots.of_node(session, node_uid) if each.name == name), None)

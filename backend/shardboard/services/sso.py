@@ -1,11 +1,11 @@
-"""Single sign-on: its provider, and the users that it vouches for.
+"""Single sign-on with OpenID Connect: its provider, and the users that sign in with it.
 
-A user of single sign-on has no password here. The provider's word for who somebody is (issuer and `sub`) is kept with the user at
-the first sign-in, so that the name cannot be taken over by another account of the provider; users with a password are never
-signed in by it. Where groups give roles, they do so at every sign-in.
+A single sign-on user has no password in Shardboard. The provider's identifier of the account (issuer and `sub`) is stored at the
+first sign-in, so that another account of the provider cannot take over the name. Users with a password never sign in with single
+sign-on. Where groups determine roles, they do so at each sign-in.
 
-There is always an administrator with a password (`services/users.insist_on_another_admin`), so that what is done here locks
-nobody out for good.
+At least one administrator with a password always remains (`services/users.insist_on_another_admin`), so a wrong configuration
+cannot lock out all administrators.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _USE = "sso"
 
 
 def provider_of(here: Cluster) -> Provider | None:
-    """As it was set; None: there is no single sign-on."""
+    """Return the configured provider; None if single sign-on is not configured."""
     if here.oidc is None:
         return None
     known = {each.name for each in fields(Provider)}
@@ -41,15 +41,18 @@ def provider_of(here: Cluster) -> Provider | None:
 
 
 async def enabled_provider(session: AsyncSession) -> Provider:
-    """That people sign in by. Raises NotFound."""
+    """Return the provider that users sign in with. Raises NotFound."""
     provider = provider_of(await clusters.load(session))
     if provider is None or not provider.enabled:
-        raise NotFound("sso_not_configured", "There is no single sign-on.")
+        raise NotFound("sso_not_configured", "Single sign-on is not configured.")
     return provider
 
 
 async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Provider:
-    """What an order would make; raises what is wrong with it. A secret that is left out stays, for the same issuer and client."""
+    """Return the provider that a request would configure. Raises an error if it is invalid.
+
+    If the secret is omitted, it remains the same for the same issuer and client.
+    """
     before = provider_of(await clusters.load(session))
     values = dict(given)
     if values.get("client_secret") is None:
@@ -60,24 +63,31 @@ async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Provider:
         raise NotAcceptable("config_error", f"The issuer {fault}.", field="issuer")
     if "openid" not in provider.scope.split():
         raise NotAcceptable(
-            "config_error", "The scope needs openid in it, or the provider vouches for nobody.", field="scope"
+            "config_error",
+            "The scope must contain openid; otherwise the provider does not identify users.",
+            field="scope",
         )
     if not provider.name.isprintable():
-        raise NotAcceptable("config_error", "The name has printable characters only.", field="name")
+        raise NotAcceptable("config_error", "The name must have printable characters only.", field="name")
     if what := trusted.ca_fault(provider.ca):
-        raise NotAcceptable("invalid_certificate", f"What is to be trusted {what}.", field="ca")
+        raise NotAcceptable("invalid_certificate", f"`ca` {what}.", field="ca")
     known = {role.uid for role in await access.every_role(session)}
     for uid in (*(uid for _, uid in provider.roles), provider.default_role_uid):
         if uid is not None and uid not in known:
-            raise NotAcceptable("config_error", f"There is no role {uid}.", field="roles")
+            raise NotAcceptable("config_error", f"Role {uid} does not exist.", field="roles")
     if len({group for group, _ in provider.roles}) < len(provider.roles):
-        raise NotAcceptable("config_error", "A group is named twice; its first role would count.", field="roles")
+        raise NotAcceptable(
+            "config_error", "A group is named twice, and only its first role would apply.", field="roles"
+        )
     return provider
 
 
 async def configure(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Provider:
-    """From the next sign-in on. Who came by another provider, or by one that is switched off, is signed out. Another one has other
-    accounts: users are recognized by their names once more."""
+    """Configure the provider for future sign-ins.
+
+    If the provider changes or is disabled, its users are signed out. A new provider has other accounts, so users are identified by
+    their names again.
+    """
     here = await clusters.load_for_update(session)
     before, provider = provider_of(here), await examine(session, given)
     here.oidc = asdict(provider)
@@ -85,69 +95,69 @@ async def configure(session: AsyncSession, given: Mapping[str, Any], by: Princip
         is_same = (provider.issuer, provider.client_id) == (before.issuer, before.client_id)
         if not is_same or not provider.enabled:
             await _sign_all_out(session, forgetting=not is_same)
-    told = f"Single sign-on by {provider.issuer} was {'set' if provider.enabled else 'switched off'}."
-    events.record(session, "sso_updated", told, source="cluster", originator=by.username)
+    message = f"Single sign-on with {provider.issuer} was {'configured' if provider.enabled else 'disabled'}."
+    events.record(session, "sso_updated", message, source="cluster", originator=by.username)
     await session.flush()
     return provider
 
 
 async def remove(session: AsyncSession, by: Principal) -> None:
-    """Its users stay, and cannot sign in; their accounts are forgotten."""
+    """Remove the provider. Its users remain, but cannot sign in; their links to provider accounts are removed."""
     here = await clusters.load_for_update(session)
     if here.oidc is None:
-        raise NotFound("sso_not_configured", "There is no single sign-on.")
+        raise NotFound("sso_not_configured", "Single sign-on is not configured.")
     here.oidc = None
     await _sign_all_out(session, forgetting=True)
     events.record(session, "sso_updated", "Single sign-on was removed.", source="cluster", originator=by.username)
 
 
 def seal(here: Cluster, attempt: Attempt) -> str:
-    """What the browser keeps of an attempt, in a cookie, until it comes back. Nobody else makes one."""
+    """Return the signed state of a sign-in attempt, which the browser keeps in a cookie until it returns."""
     return tokens.seal(here.jwt_secret, _USE, asdict(attempt), ATTEMPT_SECONDS)
 
 
 def unseal(here: Cluster, cookie: str) -> Attempt:
-    """Raises Refused for what is none, or too old."""
+    """Return the attempt from its cookie. Raises Refused if it is invalid or too old."""
     kept = tokens.unseal(here.jwt_secret, _USE, cookie)
     if kept is None:
-        sentence = f"The sign-in took longer than {ATTEMPT_SECONDS // 60} minutes, or was begun in another browser; begin again."
-        raise Refused("too_late", sentence)
+        message = f"The sign-in took longer than {ATTEMPT_SECONDS // 60} minutes or started in another browser. Sign in again."
+        raise Refused("too_late", message)
     return Attempt(**kept)
 
 
 async def sign_in(session: AsyncSession, provider: Provider, who: Identity, source: str) -> User:
-    """The user that this is, made or changed as the groups say. Raises Forbidden."""
-    here = await clusters.load_for_update(session)  # two who come at once are not made twice
+    """Return the user of an identity, created or updated as the groups require. Raises Forbidden."""
+    here = await clusters.load_for_update(session)  # concurrent sign-ins must not create the user twice
     if provider_of(here) != provider:
-        raise Forbidden("too_late", "Single sign-on was changed or switched off meanwhile; begin again.")
+        raise Forbidden("too_late", "Single sign-on was changed or disabled during this sign-in. Sign in again.")
     role = await _role(session, provider, who)
     user = await _find(session, who)
     if user is None:
         if role is None:
-            sentence = f"{logins.shown(who.username)} is no user here; an administrator adds users of single sign-on."
-            raise Forbidden("no_such_user", sentence)
+            message = f"User {logins.shown(who.username)} does not exist. Ask an administrator to add this user for single sign-on."
+            raise Forbidden("no_such_user", message)
         user = _add(session, who, role)
     elif role is not None and role != GivenRole(user.role, user.role_uid):
-        told = f"User {user.email} was changed: the role to {role}, by the groups of single sign-on."
+        message = f"User {user.email} was changed: the role to {role}, because of single sign-on groups."
         user.role, user.role_uid = role.management, role.uid
-        events.record(session, "user_updated", told, source="cluster", originator=_ORIGINATOR)
+        events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
     if who.name and is_name(who.name):
         user.name = who.name
     user.last_login = datetime.now(UTC)
     await session.flush()
-    told = f"Login succeeded ({user.email}, by single sign-on, from {source})."
-    events.record(session, "login", told, source="cluster", originator=user.email)
+    message = f"Login succeeded ({user.email}, by single sign-on, from {source})."
+    events.record(session, "login", message, source="cluster", originator=user.email)
     return user
 
 
 async def _role(session: AsyncSession, provider: Provider, who: Identity) -> GivenRole | None:
-    """None where roles are given here. Raises Forbidden for who is in none of the groups."""
+    """Return the role from the groups; None if the provider does not determine roles. Raises Forbidden if no group has a role."""
     if not provider.gives_roles:
         return None
     uid = provider.role_uid(who.groups)
     if uid is None:
-        sentence = f"{logins.shown(who.username)} is in no group that has a role here; whoever manages the groups can change that."
-        raise Forbidden("no_role", sentence)
+        message = f"{logins.shown(who.username)} is not a member of any group with a role. Ask the administrator of the groups."
+        raise Forbidden("no_role", message)
     return await access.chosen(session, None, [uid])
 
 
@@ -157,21 +167,21 @@ async def _find(session: AsyncSession, who: Identity) -> User | None:
         return user
     if not logins.is_login_name(who.username):
         raise Forbidden(
-            "no_user_name", "The provider's name for this user is not 1 to 254 ASCII characters without a colon."
+            "no_user_name", "The user name from the provider must have 1 to 254 ASCII characters and no colon."
         )
     user = await users.by_email(session, who.username)
     if user is None:
         return None
     if user.auth_method != SSO:
-        sentence = (
-            f"{user.email} does not sign in by single sign-on; an administrator can change that to single sign-on."
+        message = (
+            f"{user.email} does not use single sign-on. Ask an administrator to change the sign-in method of this user."
         )
-        raise Forbidden("local_user", sentence)
+        raise Forbidden("local_user", message)
     if user.subject is not None:
-        raise Forbidden("other_account", f"{user.email} belongs to another account of the provider.")
+        raise Forbidden("other_account", f"{user.email} is linked to another account of the provider.")
     if not who.is_verified:
-        sentence = f"{user.email} was added before, and the provider does not say that it has verified this address."
-        raise Forbidden("email_not_verified", sentence)
+        message = f"{user.email} already exists, and the provider has not verified this address for the account."
+        raise Forbidden("email_not_verified", message)
     user.subject = who.subject
     return user
 
@@ -190,18 +200,18 @@ def _add(session: AsyncSession, who: Identity, role: GivenRole) -> User:
     )
     user.keep([Password("")])
     session.add(user)
-    told = f"User {who.username} was created with the role {role}, by single sign-on."
-    events.record(session, "user_created", told, source="cluster", originator=_ORIGINATOR)
+    message = f"User {who.username} was created with the role {role}, by single sign-on."
+    events.record(session, "user_created", message, source="cluster", originator=_ORIGINATOR)
     return user
 
 
 async def sign_out(session: AsyncSession, who: Identity) -> None:
-    """Everywhere: the provider gives that account no role any more."""
+    """Sign the user out everywhere, because the provider's groups no longer give the account a role."""
     user = await users.by_subject(session, who.subject)
     if user is not None:
         user.keep([Password("")])
-        told = f"User {user.email} was signed out everywhere: no group gives a role any more."
-        events.record(session, "user_updated", told, source="cluster", originator=_ORIGINATOR)
+        message = f"User {user.email} was signed out everywhere, because no group provides a role any longer."
+        events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
 
 
 async def _sign_all_out(session: AsyncSession, *, forgetting: bool) -> None:

@@ -1,4 +1,4 @@
-"""What of the store goes into a support bundle, and what must not."""
+"""Contents of a support bundle from the store, and the secrets that it must not contain."""
 
 import asyncio
 
@@ -12,14 +12,14 @@ from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.webhooks import Webhook
 
 SPAN = 3600
-"""Seconds of metrics."""
+"""Period of the metrics in seconds."""
 POINTS = {"cluster": 361, "nodes": 361, "bdbs": 361, "endpoints": 361, "shards": 13}
-"""By topic, at most so many of each object: one in ten seconds; of shards, of which there may be hundreds, one in five minutes. One
-more than fit the span, which begins and ends within an interval."""
+"""Maximum number of points per object, by topic: one per 10 s; for shards, which may be hundreds, one per 5 min. The number is one
+more than fits the period, because the period starts and ends within an interval."""
 
 
 async def secrets(session: AsyncSession) -> set[str]:
-    """Every secret that the store holds in readable form."""
+    """Return all secrets that the store contains in readable form."""
     here, rows = await cluster.load(session), await bdbs.every(session)
     hooks = (await session.execute(select(Webhook))).scalars().all()
     return {
@@ -27,13 +27,13 @@ async def secrets(session: AsyncSession) -> set[str]:
         *(secret for secret in ((here.oidc or {}).get("client_secret"), (here.ldap or {}).get("bind_pass")) if secret),
         *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
         *(secret for row in rows for secret in scrubbing.secrets_of({**row.config, "tags": []})),
-        # Whoever knows the URL of a webhook may often post there.
+        # The URL of a webhook often is enough to post to it.
         *(text for hook in hooks for text in (hook.secret, hook.url)),
     }
 
 
 async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: int) -> str:
-    """The last hour of a topic as CSV; of one database, where the topic tells databases apart."""
+    """Return the last hour of a topic as CSV, limited to one database if the topic distinguishes databases."""
     names = sorted(history.metric_names(topic))
     chosen = None if bdb_uid is None else await _of_bdb(session, topic, bdb_uid)
     found = await history.history(session, topic, chosen, names, now - SPAN, now, POINTS[topic], now)
@@ -43,7 +43,7 @@ async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: i
 
 
 async def _of_bdb(session: AsyncSession, topic: str, bdb_uid: int) -> set[int] | None:
-    """Uids in the topic that belong to a database; None: it has nothing to do with databases."""
+    """Return the uids in the topic that belong to a database; None if the topic does not distinguish databases."""
     match topic:
         case "bdbs":
             return {bdb_uid}
@@ -55,6 +55,6 @@ async def _of_bdb(session: AsyncSession, topic: str, bdb_uid: int) -> set[int] |
 
 
 def record(session: AsyncSession, what: str, principal: Principal) -> None:
-    """That somebody took one away with him."""
-    told = f"A support bundle of {what} was made."
-    events.record(session, "support_bundle_made", told, source="cluster", originator=principal.username)
+    """Record that a support bundle was created."""
+    message = f"A support bundle of {what} was created."
+    events.record(session, "support_bundle_made", message, source="cluster", originator=principal.username)

@@ -1,4 +1,4 @@
-"""Signed tokens for scripts: what the API hands out against a password. One dies with its expiry and with that password."""
+"""Signed tokens for scripts, which the API issues for a password. A token ends when it expires or when that password is removed."""
 
 import hashlib
 import hmac
@@ -15,19 +15,19 @@ from shardboard.state.users import Password
 
 _ALGORITHM = "HS256"
 _USE = "api"
-"""Earlier consoles signed sessions of browsers as well, which are no tokens for scripts."""
+"""Earlier consoles signed browser sessions with the same key. Those are not valid as tokens."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What a valid signature vouches for."""
+    """Verified contents of a token."""
 
     username: str
     password_mark: str
 
 
 def issue(secret: str, username: str, mark: str, ttl: int) -> str:
-    """`mark` is that of the password by which the user has logged in; `ttl` in seconds."""
+    """Issue a token. `mark` is the mark of the password that the user logged in with; `ttl` is in seconds."""
     now = datetime.now(UTC)
     payload = {
         "sub": username,
@@ -41,27 +41,27 @@ def issue(secret: str, username: str, mark: str, ttl: int) -> str:
 
 
 def read(secret: str, token: str) -> Claims:
-    """Claims of a token that we signed and that has not expired."""
+    """Return the claims of a valid token of this console. Raises Unauthorized."""
     try:
         payload = jwt.decode(token, secret, [_ALGORITHM], options={"require": ["sub", "use", "jti", "pwd", "exp"]})
     except jwt.ExpiredSignatureError:
         raise Unauthorized("token_expired", "The token has expired; log in again.") from None
     except jwt.InvalidTokenError:
-        raise Unauthorized("invalid_token", "The token is not one of this console.") from None
+        raise Unauthorized("invalid_token", "The token was not issued by this console.") from None
     if payload["use"] != _USE:
-        raise Unauthorized("invalid_token", "The token was issued for another use.")
+        raise Unauthorized("invalid_token", "The token was issued for another purpose.")
     return Claims(payload["sub"], str(payload["pwd"]))
 
 
 def seal(secret: str, use: str, content: Mapping[str, Any], ttl: int) -> str:
-    """What somebody keeps for us for `ttl` seconds, and may read, but not change."""
+    """Sign content that a client stores for `ttl` seconds. The client can read it, but not change it."""
     return jwt.encode(
         {"use": use, "content": content, "exp": datetime.now(UTC) + timedelta(seconds=ttl)}, secret, _ALGORITHM
     )
 
 
 def unseal(secret: str, use: str, sealed: str) -> Mapping[str, Any] | None:
-    """None for what was not sealed for this use, or is too old."""
+    """Return the content; None if it was not sealed for this use or is too old."""
     try:
         payload = jwt.decode(sealed, secret, [_ALGORITHM], options={"require": ["use", "content", "exp"]})
     except jwt.InvalidTokenError:
@@ -71,5 +71,5 @@ def unseal(secret: str, use: str, sealed: str) -> Mapping[str, Any] | None:
 
 
 def password_mark(secret: str, password: Password) -> str:
-    """Another one for another password, also when the same is set again, and says nothing about it."""
+    """Return a mark that identifies a password without revealing it. Setting the same password again gives another mark."""
     return hmac.new(secret.encode(), (password.hash + password.id).encode(), hashlib.sha256).hexdigest()[:32]

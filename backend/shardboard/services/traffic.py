@@ -1,4 +1,4 @@
-"""Stopping and resuming a database's traffic: its endpoints close, and its shards and data stay as they are."""
+"""Stopping and resuming a database's traffic: its endpoints close, while shards and data remain as they are."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ DEADLINE = timedelta(seconds=60)
 
 
 async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: bool) -> Action | None:
-    """Wanted from now on, whatever becomes of the action, which only follows it. None when it is so already."""
+    """Set whether the traffic is stopped; this holds even if the action fails. Returns None if nothing changes."""
     bdb = await queue.idle_bdb(session, uid)
     if bdb.traffic_stopped == stop:
         return None
@@ -32,7 +32,7 @@ async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: 
         session,
         action,
         "bdb_stop_traffic_request" if stop else "bdb_resume_traffic_request",
-        f"{'Stopping' if stop else 'Resuming'} the traffic of database {bdb.name} was ordered.",
+        f"{'Stopping' if stop else 'Resuming'} the traffic of database {bdb.name} was requested.",
         details={"bdb_name": bdb.name},
     )
     await session.flush()

@@ -1,4 +1,4 @@
-"""Places for what takes long and must not be done by many at once."""
+"""Concurrency limits for expensive operations."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ from shardboard.errors import Unavailable
 
 
 class Turns:
-    """So many places, of which one network takes some at most, and so many who wait for one, of one network fewer."""
+    """A limited number of slots and of waiters, with lower limits for each client network."""
 
     def __init__(self, places: int, of_one: int, waiting: int, waiting_of_one: int) -> None:
         self._free = asyncio.Semaphore(places)
@@ -21,9 +21,9 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, network: str) -> AsyncIterator[None]:
-        """One of the places, for someone from there; refuses when the queue is long, or that of the network."""
+        """Wait for a slot. Raises Unavailable if too many logins wait, in total or from that network."""
         if self._waiting[network] >= self._limit_of_one or self._waiting.total() >= self._limit:
-            raise Unavailable("busy", "Too many logins at this moment; try again in a few seconds.")
+            raise Unavailable("busy", "Too many logins are in progress; try again in a few seconds.")
         own = self._own.setdefault(network, asyncio.Semaphore(self._of_one))
         self._waiting[network] += 1
         try:

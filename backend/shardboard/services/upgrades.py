@@ -1,8 +1,8 @@
-"""Ordering that the shards of a database run the engine that their nodes have now, without an interruption.
+"""Upgrading the shards of a database to the engine version that is installed on their nodes, without downtime.
 
-Each shard is replaced by a new process on its own node, which copies its data and takes its place, as when it moves to another
-node: there is never a copy less than before, and a database without replicas loses nothing. Replicas go before their primary,
-because an engine reads what an older one sends, and not always what a newer one does.
+Each shard is replaced by a new process on its own node, which copies the data and takes over, as in a move to another node. The
+number of copies never drops, and a database without replicas loses no data. Replicas are replaced before their primary, because
+an engine can read the data of an older version, but not always of a newer one.
 """
 
 import re
@@ -26,41 +26,41 @@ NAME = "SMUpgradeBDB"
 
 @dataclass(frozen=True)
 class Wish:
-    """What the caller wants beyond the newest engine of each node."""
+    """Options of an upgrade request."""
 
     version: str = ""
-    """The engine that must run in the end: `9.1.2`, or the first parts of it."""
+    """Engine version that must be installed: `9.1.2`, or a prefix such as `9.1`."""
     even_if_current: bool = False
-    """Replace also shards that run that engine already."""
+    """Also replace shards that already run that version."""
     at_once: int = 0
-    """Shards that are replaced at the same time; 0 = as many as the policy allows."""
+    """Number of shards to replace at the same time; 0 = as many as the policy allows."""
 
 
 @dataclass(frozen=True)
 class PlannedUpgrade:
-    """What an upgrade would do."""
+    """The moves of an upgrade."""
 
     moves: Sequence[Move]
     description: str
 
 
 async def preview(session: AsyncSession, uid: int, wish: Wish) -> PlannedUpgrade:
-    """Raises what an order would raise."""
+    """Return the plan of an upgrade. Raises the same errors as `order`."""
     view = await movement.locked_view(session)
-    return _plan(view, await _idle(session, view, uid), wish)
+    return _plan(view, await _load_idle(session, view, uid), wish)
 
 
 async def order(session: AsyncSession, uid: int, principal: Principal, wish: Wish) -> tuple[Bdb, Action | None]:
-    """Without an action when every shard runs the engine that its node has."""
+    """Schedule an upgrade. Returns no action if all shards already run the installed version."""
     view = await movement.locked_view(session)
-    bdb = await _idle(session, view, uid)
+    bdb = await _load_idle(session, view, uid)
     plan = _plan(view, bdb, wish)
-    return bdb, _ordered(session, view, bdb, plan, principal, wish) if plan.moves else None
+    return bdb, _queue(session, view, bdb, plan, principal, wish) if plan.moves else None
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What becomes of one database when all of a node are upgraded: it has a plan, or a reason why not."""
+    """Forecast for one database of a node: a plan, or the reason why it cannot be upgraded now."""
 
     bdb: Bdb
     plan: PlannedUpgrade | None = None
@@ -69,14 +69,14 @@ class Outlook:
 
 
 async def preview_of_node(session: AsyncSession, node_uid: int) -> list[Outlook]:
-    """Of each database with a shard on the node whose shards do not all run the engine of their nodes."""
+    """Return a forecast for each database on the node that has shards with another engine version than the installed one."""
     return [outlook async for _, outlook in _of_node(session, node_uid)]
 
 
 async def order_for_node(session: AsyncSession, node_uid: int, principal: Principal) -> list[Outlook]:
-    """One action for each database that can be upgraded now; they go on side by side. The others are told with the reason."""
+    """Schedule an action for each database that can be upgraded now; they run concurrently. Others are returned with the reason."""
     return [
-        replace(outlook, action=_ordered(session, view, outlook.bdb, outlook.plan, principal, Wish()))
+        replace(outlook, action=_queue(session, view, outlook.bdb, outlook.plan, principal, Wish()))
         if outlook.plan
         else outlook
         async for view, outlook in _of_node(session, node_uid)
@@ -86,7 +86,7 @@ async def order_for_node(session: AsyncSession, node_uid: int, principal: Princi
 async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[ClusterView, Outlook]]:
     view = await movement.locked_view(session)
     if node_uid not in view.machines:
-        raise NotFound("node_not_found", f"There is no node {node_uid}.")
+        raise NotFound("node_not_found", f"Node {node_uid} does not exist.")
     for uid in sorted({row.bdb_uid for row in view.rows if row.node_uid == node_uid}):
         bdb = view.databases[uid]
         try:
@@ -96,13 +96,13 @@ async def _of_node(session: AsyncSession, node_uid: int) -> AsyncIterator[tuple[
             yield view, Outlook(bdb, refused=error.description)
             continue
         if plan.moves:
-            # What is copied at the same time needs its room at the same time.
-            twice = [Shard(bdb_uid=uid, node_uid=to) for to in {move.to for move in plan.moves}]
+            # Databases that are upgraded at the same time need their capacity at the same time.
+            additional = [Shard(bdb_uid=uid, node_uid=to) for to in {move.to for move in plan.moves}]
             yield view, Outlook(bdb, plan)
-            view = replace(view, occupying=[*view.occupying, *twice])
+            view = replace(view, occupying=[*view.occupying, *additional])
 
 
-def _ordered(
+def _queue(
     session: AsyncSession, view: ClusterView, bdb: Bdb, plan: PlannedUpgrade, principal: Principal, wish: Wish
 ) -> Action:
     action = movement.order(
@@ -116,14 +116,14 @@ def _ordered(
         object_uid=bdb.uid,
         params={"pairs_at_once": wish.at_once},
     )
-    events.record_of_action(session, action, "bdb_upgrade_request", f"{plan.description} was ordered.")
+    events.record_of_action(session, action, "bdb_upgrade_request", f"{plan.description} was requested.")
     return action
 
 
-async def _idle(session: AsyncSession, view: ClusterView, uid: int) -> Bdb:
+async def _load_idle(session: AsyncSession, view: ClusterView, uid: int) -> Bdb:
     bdb = view.databases.get(uid)
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     await queue.insist_on_idle(session, [bdb])
     return bdb
 
@@ -132,18 +132,18 @@ def _plan(view: ClusterView, bdb: Bdb, wish: Wish) -> PlannedUpgrade:
     rows = view.of(bdb.uid)
     version = installed(view, bdb, {row.node_uid for row in rows})
     if wish.version and not (version + ".").startswith(wish.version.rstrip(".") + "."):
-        sentence = f"The nodes of {bdb.name} have Valkey {version}, not {wish.version}. Install that first."
-        raise NotAcceptable("version_not_found", sentence, field="redis_version")
+        message = f"The nodes of {bdb.name} have Valkey {version}, not {wish.version}. Install that version first."
+        raise NotAcceptable("version_not_found", message, field="redis_version")
     behind = [row for row in rows if wish.even_if_current or row.observed_version != version]
     for row in behind:
         if _series(row.observed_version) > _series(version):
-            sentence = (
-                f"Shard redis:{row.uid} runs Valkey {row.observed_version}; {version}, which its node has now, cannot "
-                "read what that writes. Install it again, or restore a backup into a new database."
+            message = (
+                f"Shard redis:{row.uid} runs Valkey {row.observed_version}. Its node now has {version}, which cannot read data "
+                "of that version. Install the newer version again, or restore a backup into a new database."
             )
-            raise NotAcceptable("downgrade_not_possible", sentence)
+            raise NotAcceptable("downgrade_not_possible", message)
     insist_on_room(view, bdb, behind)
-    # Sorted by what each shard is now: a pair's moves are made in this order.
+    # Sorted by the present role: moves of a pair are carried out in this order.
     behind.sort(key=lambda row: (row.pair, row.current_role == "master"))
     planned = [
         Move(
@@ -161,42 +161,41 @@ def _plan(view: ClusterView, bdb: Bdb, wish: Wish) -> PlannedUpgrade:
 
 
 def installed(view: ClusterView, bdb: Bdb, node_uids: Collection[int]) -> str:
-    """The version that all its nodes have; another would make a replica older than its primary sooner or later."""
+    """Return the version that is installed on all nodes. With different versions, a replica could become older than its primary."""
     found = {uid: view.machines[uid].facts["engine_version"] for uid in sorted(node_uids)}
     for uid in found:
         if not movement.takes_shards(view.machines[uid]):
-            raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} takes no shards at the moment.")
+            raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} cannot take shards at the moment.")
     versions = set(found.values())
     if len(versions) == 1 and (version := versions.pop()):
         return str(version)
-    told = ", ".join(f"node {uid}: {version or 'none'}" for uid, version in found.items())
+    versions_by_node = ", ".join(f"node {uid}: {version or 'none'}" for uid, version in found.items())
     raise NotAcceptable(
-        "versions_differ", f"The nodes of {bdb.name} have different engines ({told}). Install one on all."
+        "versions_differ",
+        f"The nodes of {bdb.name} have different engines ({versions_by_node}). Install the same version on all.",
     )
 
 
 def _series(version: str) -> tuple[int, ...]:
-    """Major and minor number: within them the format of what is sent and saved stays."""
+    """Return major and minor version. Within a minor version, the formats of replication and files do not change."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def insist_on_room(view: ClusterView, bdb: Bdb, behind: Sequence[Shard]) -> None:
-    """For one shard more on each node: they are replaced one after the other where there is no room for two."""
+    """Check the capacity for one more shard on each node. Without capacity for two, shards are replaced one after the other."""
     rooms, memory, disk = view.rooms(), view.memory(bdb), bdb.share.flash or 0
     for uid in sorted({row.node_uid for row in behind}):
         room = rooms[uid]
         if room.shards + 1 > room.max_shards:
-            sentence = (
-                f"Node {uid} runs {room.shards} of at most {room.max_shards} shards; one more is needed for a while."
-            )
-            raise NotAcceptable("insufficient_resources", sentence)
+            message = f"Node {uid} runs {room.shards} of at most {room.max_shards} shards; an upgrade temporarily needs one more."
+            raise NotAcceptable("insufficient_resources", message)
         if memory > max(room.free_memory, 0):
-            sentence = (
-                f"Node {uid} has {max(room.free_memory, 0)} bytes to give; a second copy of a shard needs {memory}."
+            message = (
+                f"Node {uid} has {max(room.free_memory, 0)} bytes of free memory; a second copy needs {memory} bytes."
             )
-            raise NotAcceptable("insufficient_resources", sentence)
+            raise NotAcceptable("insufficient_resources", message)
         if bdb.on_flash and not room.gives(disk):
-            sentence = (
-                f"Node {uid} has {max(room.free_flash or 0, 0)} bytes of flash to give; a second copy needs {disk}."
+            message = (
+                f"Node {uid} has {max(room.free_flash or 0, 0)} bytes of free flash; a second copy needs {disk} bytes."
             )
-            raise NotAcceptable("insufficient_resources", sentence)
+            raise NotAcceptable("insufficient_resources", message)

@@ -1,7 +1,7 @@
-"""Adding, changing and removing users (REST reference 3.5), and who may do that to whom.
+"""Adding, changing and removing users (REST reference 3.5), and the privileges that this requires.
 
-Administrators may do everything; user managers everything but to administrators, or they could make themselves one; everybody
-may change his own name and password. There is always an administrator with a password left.
+Administrators may do everything. User managers may do everything except to administrators; otherwise they could make themselves
+administrators. All users may change their own name and password. At least one administrator with a password always remains.
 """
 
 import time
@@ -19,21 +19,21 @@ from shardboard.state import cluster as clusters
 from shardboard.state.users import LDAP, REGULAR, SSO, Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
-_LONGEST_NAME = 254
+_MAX_NAME_LENGTH = 254
 MOST_PASSWORDS = 5
 _NAMES = {REGULAR: "a password", SSO: "single sign-on", LDAP: "LDAP"}
 
 
 @dataclass(frozen=True)
 class GivenRole:
-    """What a user may do here, and, where that is a role of the cluster's own, its uid."""
+    """A management role, and the custom role that assigns it, if any."""
 
     management: str
     uid: int | None = None
     name: str = field(default="", compare=False)
-    """Of a role of the cluster's own."""
+    """Name of the custom role."""
     by_uid: bool = field(default=False, compare=False)
-    """Whether it was asked for as one of /v1/roles."""
+    """Whether the role was requested by its uid from /v1/roles."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.management})" if self.name else self.management
@@ -41,19 +41,19 @@ class GivenRole:
 
 @dataclass(frozen=True)
 class NewPassword:
-    """What may be kept of a password."""
+    """The hashes that may be stored for a password."""
 
     password_hash: str = field(repr=False)
     data_hash: str = field(repr=False)
-    """For engines; kept only where a database lets the user at its data."""
+    """Hash for engines; stored only if a database lets the user access its data."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """None: as it is."""
+    """Requested changes of a user; None leaves a field unchanged."""
 
     email: str | None = None
-    """Only the one that it is."""
+    """Only the present value is accepted."""
     name: str | None = None
     password: NewPassword | None = None
     role: GivenRole | None = None
@@ -61,27 +61,31 @@ class Changes:
 
 
 async def insist_on_password(session: AsyncSession, password: str, email: str) -> None:
-    """As long, and as complex, as the cluster wants it. Hashing takes a tenth of a second, so it comes after this and in no
-    transaction."""
+    """Check length and complexity of a password by the cluster's settings.
+
+    Hashing takes 0.1 s, so callers hash after this check and outside a transaction.
+    """
     wanted = (await clusters.load(session)).settings
     passwords.check_length(password, wanted.password_min_length)
-    if wanted.password_complexity and (sentence := password_rules.fault(password, email)):
-        raise NotAcceptable("password_not_complex", sentence, field="password")
+    if wanted.password_complexity and (message := password_rules.fault(password, email)):
+        raise NotAcceptable("password_not_complex", message, field="password")
 
 
 async def create(
     session: AsyncSession, email: str, name: str, password: NewPassword | None, role: GivenRole, by: Principal
 ) -> User:
-    """Without a password: one of single sign-on."""
+    """Add a user; without a password, a user of single sign-on."""
     insist_on_power(by, role.management)
     if not logins.is_login_name(email):
-        sentence = "A user logs in by `email`: 1 to 254 printable ASCII characters without a colon, at which HTTP Basic ends it."
-        raise NotAcceptable("config_error", sentence, field="email")
+        message = (
+            "`email` is the login name: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
+        )
+        raise NotAcceptable("config_error", message, field="email")
     _check_name(name)
-    # Two that are created at once see each other, in whatever case they are written.
+    # Serializes concurrent creations, so that names that differ in case only are detected.
     await clusters.load_for_update(session)
     if await users.by_email(session, email) is not None:
-        raise Conflict("email_already_exists", f"There is a user {email} already.", field="email")
+        raise Conflict("email_already_exists", f"The user {email} already exists.", field="email")
     user = User(
         email=email,
         name=name,
@@ -92,85 +96,85 @@ async def create(
         other_passwords=[],
         created_at=datetime.now(UTC),
     )
-    user.keep([await _kept(session, user, password) if password is not None else Password("")])
+    user.keep([await _stored_password(session, user, password) if password is not None else Password("")])
     session.add(user)
     how = "" if password is not None else ", for single sign-on"
-    told = f"User {email} was created with the role {role}{how}."
-    events.record(session, "user_created", told, originator=by.username)
+    changes = f"User {email} was created with the role {role}{how}."
+    events.record(session, "user_created", changes, originator=by.username)
     await session.flush()
     return user
 
 
 async def change(session: AsyncSession, uid: int, given: Changes, by: Principal) -> User:
-    """A new password ends all tokens and sessions of the user, and the waiting after failed logins."""
+    """Change a user. A new password ends all tokens and sessions of the user, and clears the login throttling."""
     user = await _for_update(session, uid)
     if user.email != by.username:
         insist_on_power(by, user.role)
     if given.email is not None and given.email.lower() != user.email.lower():
-        sentence = f"The `email` of {user.email} cannot be changed; create another user instead."
-        raise NotAcceptable("config_error", sentence, field="email")
-    told = []
-    if given.role is not None and _is_another(user, given.role):
+        message = f"The `email` of {user.email} cannot be changed; create a new user instead."
+        raise NotAcceptable("config_error", message, field="email")
+    changes = []
+    if given.role is not None and _is_role_change(user, given.role):
         insist_on_power(by, user.role, given.role.management)
         if given.role.management != user.role:
             await insist_on_another_admin(session, [user])
-        told.append(f"the role from {await _role_of(session, user)} to {given.role}")
+        changes.append(f"the role from {await _role_of(session, user)} to {given.role}")
         user.role, user.role_uid = given.role.management, given.role.uid
     if given.name is not None and given.name != user.name:
         _check_name(given.name)
-        told.append("the name")
+        changes.append("the name")
         user.name = given.name
     if given.auth_method not in (None, user.auth_method):
-        await _insist_on_power_over_sign_in(session, user, by)
-        told.append(_signs_in(user, str(given.auth_method), has_password=given.password is not None))
+        await _require_sign_in_privilege(session, user, by)
+        changes.append(_change_sign_in(user, str(given.auth_method), has_password=given.password is not None))
     elif given.password is not None:
         insist_on_regular(user)
-        told.append("the password")
+        changes.append("the password")
     if given.password is not None:
-        user.keep([await _kept(session, user, given.password)])
+        user.keep([await _stored_password(session, user, given.password)])
         await login_failures.forget(session, user.uid)
-    if told:
+    if changes:
         events.record(
-            session, "user_updated", f"User {user.email} was changed: {', '.join(told)}.", originator=by.username
+            session, "user_updated", f"User {user.email} was changed: {', '.join(changes)}.", originator=by.username
         )
         await session.flush()
     return user
 
 
 async def of_name(session: AsyncSession, email: str, by: Principal) -> User:
-    """Whose passwords are to be changed: one's own, or for administrators anybody's."""
+    """Return the user whose passwords are to be changed: oneself, or any user for administrators. Raises Forbidden, NotFound."""
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
     if by.role not in ADMINS and (user is None or user.email != by.username):
-        raise Forbidden("unauthorized_action", "Only an administrator changes the passwords of others.")
+        raise Forbidden("unauthorized_action", "Only administrators can change the passwords of other users.")
     if user is None:
-        raise NotFound("user_not_exist", f"There is no user {email}.")
+        raise NotFound("user_not_exist", f"The user {email} does not exist.")
     return user
 
 
 async def add_password(session: AsyncSession, uid: int, password: NewPassword, beside: str, by: Principal) -> None:
-    """One more, hashed with the salt of `beside`; those that are there stay, and what was begun with them goes on."""
+    """Add a password, hashed with the salt of `beside`. Other passwords, their tokens and sessions remain valid."""
     user = await _for_update(session, uid)
     insist_on_regular(user)
     if user.password_hash != beside:
-        raise Conflict("busy", f"The passwords of {user.email} were changed at the same moment; try again.")
+        raise Conflict("busy", f"The passwords of {user.email} were changed concurrently; try again.")
     if password.password_hash in user.password_hashes:
         return
     if len(user.passwords) >= MOST_PASSWORDS:
-        sentence = f"{user.email} has {MOST_PASSWORDS} passwords already; remove one that is not used any more."
-        raise Conflict("too_many_passwords", sentence, field="new_password")
-    user.keep([*user.passwords, await _kept(session, user, password)])
+        message = f"{user.email} already has {MOST_PASSWORDS} passwords; remove one that is no longer used."
+        raise Conflict("too_many_passwords", message, field="new_password")
+    user.keep([*user.passwords, await _stored_password(session, user, password)])
     events.record(
         session, "user_updated", f"User {user.email} was changed: a password was added.", originator=by.username
     )
 
 
 async def remove_password(session: AsyncSession, uid: int, password_hash: str, by: Principal) -> None:
-    """Ends tokens and sessions that were begun with it, and not those of other passwords."""
+    """Remove a password, and end the tokens and sessions that were started with it."""
     user = await _for_update(session, uid)
     left = [each for each in user.passwords if each.hash != password_hash]
     if not left:
-        sentence = f"It is the only password of {user.email}, who could not log in without it; add another one first."
-        raise NotAcceptable("last_password", sentence, field="old_password")
+        message = f"This is the only password of {user.email}, who could not log in without it; add another one first."
+        raise NotAcceptable("last_password", message, field="old_password")
     if len(left) < len(user.passwords):
         user.keep(left)
         events.record(
@@ -179,14 +183,14 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
 
 
 async def use_second_factor(session: AsyncSession, uid: int, code: str | None) -> None:
-    """Accept the code, this once, where there is a second factor."""
+    """Accept and invalidate the code, if the user has a second factor. Raises Conflict."""
     user = await _for_update(session, uid)
     if user.totp_secret is not None and not second_factor.use(user, code or ""):
-        raise Conflict("busy", f"The second factor of {user.email} was used or changed at the same moment; try again.")
+        raise Conflict("busy", f"The second factor of {user.email} was used or changed concurrently; try again.")
 
 
 async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
-    """The user logs in with an app's code as well; the recovery codes. Tokens and sessions end: they were begun without it."""
+    """Enable the second factor, and return the recovery codes. Tokens and sessions end, because they started without it."""
     user = await _for_update(session, uid)
     insist_on_regular(user)
     codes = second_factor.adopt(user, secret, code)
@@ -194,14 +198,14 @@ async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, 
     events.record(
         session,
         "user_updated",
-        f"User {user.email} was changed: a second factor was switched on.",
+        f"User {user.email} was changed: two-factor authentication was enabled.",
         originator=by.username,
     )
     return codes
 
 
 async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principal) -> None:
-    """The password is enough again: of oneself, or of a user who has lost the phone."""
+    """Disable the second factor of oneself, or of a user who has lost the phone."""
     user = await _for_update(session, uid)
     if user.email != by.username:
         insist_on_power(by, user.role)
@@ -210,66 +214,68 @@ async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principa
         events.record(
             session,
             "user_updated",
-            f"User {user.email} was changed: the second factor was switched off.",
+            f"User {user.email} was changed: two-factor authentication was disabled.",
             originator=by.username,
         )
 
 
 def insist_on_regular(user: User) -> None:
-    """That the user has a password here."""
+    """Raise NotAcceptable unless the user has a password in Shardboard."""
     if user.auth_method != REGULAR:
-        sentence = f"{user.email} signs in by {_NAMES[user.auth_method]}, and has no password here."
-        raise NotAcceptable("no_password", sentence, field="password")
+        message = f"{user.email} signs in with {_NAMES[user.auth_method]} and has no password in Shardboard."
+        raise NotAcceptable("no_password", message, field="password")
 
 
-async def _insist_on_power_over_sign_in(session: AsyncSession, user: User, by: Principal) -> None:
+async def _require_sign_in_privilege(session: AsyncSession, user: User, by: Principal) -> None:
     insist_on_power(by, user.role)
     if user.email == by.username:
-        raise Forbidden("unauthorized_action", "Nobody changes how he signs in himself; another administrator can.")
+        raise Forbidden("unauthorized_action", "You cannot change your own sign-in method. Ask another administrator.")
     await insist_on_another_admin(session, [user])
 
 
-def _signs_in(user: User, auth_method: str, *, has_password: bool) -> str:
-    """Have the user sign in another way from now on; what that is called. Sessions and tokens end."""
+def _change_sign_in(user: User, auth_method: str, *, has_password: bool) -> str:
+    """Change the sign-in method, which ends sessions and tokens. Returns the description of the change."""
     if has_password != (auth_method == REGULAR):
-        sentence = "Who signs in by single sign-on or LDAP has no password here; who does not needs one."
-        raise NotAcceptable("config_error", sentence, field="password")
+        message = (
+            "`password` is required for users who sign in with a password, and not allowed for single sign-on or LDAP."
+        )
+        raise NotAcceptable("config_error", message, field="password")
     user.auth_method, user.subject = auth_method, None
     second_factor.forget(user)
     user.keep([Password("")])
-    return f"the way to sign in to {_NAMES[auth_method]}"
+    return f"the sign-in method to {_NAMES[auth_method]}"
 
 
-def _is_another(user: User, given: GivenRole) -> bool:
-    """By the management role alone nobody loses a role of the cluster's own with the same, which may reach less."""
+def _is_role_change(user: User, given: GivenRole) -> bool:
+    """Return whether the role changes. Sending only the management role of a custom role keeps the custom role."""
     if given.uid is None and not given.by_uid and given.management == user.role:
         return False
     return given != GivenRole(user.role, user.role_uid)
 
 
 async def _role_of(session: AsyncSession, user: User) -> GivenRole:
-    own = await access.role(session, user.role_uid) if user.role_uid is not None else None
-    return GivenRole(user.role, user.role_uid, own.name if own is not None else "")
+    custom = await access.role(session, user.role_uid) if user.role_uid is not None else None
+    return GivenRole(user.role, user.role_uid, custom.name if custom is not None else "")
 
 
 async def _for_update(session: AsyncSession, uid: int) -> User:
-    await clusters.load_for_update(session)  # two administrators cannot make each other ordinary users at once
+    await clusters.load_for_update(session)  # two administrators must not demote each other concurrently
     user = await one(session, uid)
-    await session.refresh(user, with_for_update=True)  # against what logging in notes
+    await session.refresh(user, with_for_update=True)  # protects from concurrent logins
     return user
 
 
 async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
-    """End the waiting after failed logins; False when there was none."""
+    """Clear the login throttling of a user. Returns False if there was none."""
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
     if user is None:
-        raise NotFound("user_not_exist", f"There is no user {email}.")
+        raise NotFound("user_not_exist", f"The user {email} does not exist.")
     await session.refresh(user, with_for_update=True)
     was_locked = user.uid in await logins.locked(session)
     await login_failures.forget(session, user.uid)
     if was_locked:
-        sentence = f"Waiting after failed logins of {user.email} was ended."
-        events.record(session, "user_updated", sentence, source="cluster", originator=originator)
+        message = f"The login lock of {user.email} was cleared."
+        events.record(session, "user_updated", message, source="cluster", originator=originator)
     return was_locked
 
 
@@ -279,14 +285,14 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     insist_on_power(by, user.role)
     await insist_on_another_admin(session, [user])
     if user.email == by.username:
-        raise Forbidden("unauthorized_action", "Nobody removes himself; another administrator can.")
+        raise Forbidden("unauthorized_action", "You cannot delete your own account. Ask another administrator.")
     await login_failures.forget(session, user.uid)
     await session.delete(user)
     events.record(session, "user_deleted", f"User {user.email} was deleted.", originator=by.username)
 
 
 async def note_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
-    """Of that password, if the user still has it and some database lets the user at its data."""
+    """Store the data hash of that password, if the user still has it and a database lets the user access its data."""
     user = await session.get(User, uid, with_for_update=True, populate_existing=True)
     if user is not None and await data_users.is_wanted(session, user):
         user.keep(
@@ -294,17 +300,17 @@ async def note_data_hash(session: AsyncSession, uid: int, password_hash: str, da
         )
 
 
-async def _kept(session: AsyncSession, user: User, password: NewPassword) -> Password:
+async def _stored_password(session: AsyncSession, user: User, password: NewPassword) -> Password:
     is_wanted = await data_users.is_wanted(session, user)
     return Password(password.password_hash, password.data_hash if is_wanted else None, issued=int(time.time()))
 
 
 def is_name(name: str) -> bool:
-    """Fit to be shown for a user."""
-    return len(name) <= _LONGEST_NAME and name.isprintable() and _FORBIDDEN_IN_NAMES.isdisjoint(name)
+    """Return whether the name can be displayed as a user's name."""
+    return len(name) <= _MAX_NAME_LENGTH and name.isprintable() and _FORBIDDEN_IN_NAMES.isdisjoint(name)
 
 
 def _check_name(name: str) -> None:
     if not is_name(name):
-        sentence = f'A name has at most {_LONGEST_NAME} printable characters, none of them & < > ".'
-        raise NotAcceptable("config_error", sentence, field="name")
+        message = f'The name must have at most {_MAX_NAME_LENGTH} printable characters, and none of & < > ".'
+        raise NotAcceptable("config_error", message, field="name")

@@ -1,4 +1,4 @@
-"""Users: the first administrator, and who may do what."""
+"""Users: the first administrator, and authorization."""
 
 import logging
 import secrets
@@ -28,56 +28,57 @@ EDITORS = ADMINS | {"cluster_member", "db_member"}
 VIEWERS = EDITORS | USER_ADMINS | {"cluster_viewer", "db_viewer"}
 LOG_VIEWERS = VIEWERS - {"db_viewer"}
 DEBUGGERS = ADMINS | {"cluster_member"}
-"""Management roles of the REST reference (2.8); `none` may do nothing here."""
+"""Management roles of the REST reference (2.8); `none` has no permissions."""
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who sent a request."""
+    """The authenticated sender of a request."""
 
     username: str
     role: str
     bdbs: frozenset[int] | None = None
-    """Uids of the databases that the role reaches; None: all, and the cluster as a whole."""
+    """Uids of the databases that the role is limited to; None: all databases and the cluster."""
 
     def reaches(self, bdb_uid: int | None) -> bool:
-        """None is no database, or more than one."""
+        """Return whether the role covers the database. None stands for no database, or for several."""
         return self.bdbs is None or bdb_uid in self.bdbs
 
     def reaches_all_of(self, bdb_uids: Collection[int]) -> bool:
-        """Of what is about these databases; about none is about the cluster."""
+        """Return whether the role covers all these databases. An object without databases concerns the cluster."""
         return self.bdbs is None or (bool(bdb_uids) and self.bdbs.issuperset(bdb_uids))
 
     def hears(self, alarm: Event) -> bool:
-        """An alarm of a database that is reached, or of a node or the cluster, which names none; loops may."""
+        """Return whether the user may see the alarm: of an accessible database, or of nodes and the cluster except failed loops."""
         return self.reaches(alarm.bdb_uid) or (alarm.bdb_uid is None and alarm.type != LOOP_FAILED)
 
     def insist_on_reaching(self, bdb_uid: int | None) -> None:
-        """Whether such a database exists is told to nobody who may not see it."""
+        """Raise Forbidden unless the role covers the database. The error is the same whether or not the database exists."""
         if not self.reaches(bdb_uid):
-            raise Forbidden("unauthorized_action", f"The role reaches {self.reach} only.")
+            raise Forbidden("unauthorized_action", f"The role is limited to {self.reach}.")
 
     def insist_on_reaching_all(self) -> None:
-        """For what concerns the cluster as a whole, or more than one database."""
+        """Raise Forbidden if the role is limited to some databases, for requests that concern the cluster or several databases."""
         if self.bdbs is not None:
             raise Forbidden(
-                "unauthorized_action", f"The role reaches {self.reach} only, and this concerns more than that."
+                "unauthorized_action",
+                f"The role is limited to {self.reach}, but this request concerns the whole cluster.",
             )
 
     @property
     def reach(self) -> str:
-        """In words."""
+        """Description of the databases that the role is limited to."""
         return said(self.bdbs or ())
 
 
 def said(bdb_uids: Collection[int]) -> str:
-    """Databases in words."""
+    """Return a list of databases for messages."""
     uids = sorted(bdb_uids)
     return f"database {uids[0]}" if len(uids) == 1 else f"databases {', '.join(map(str, uids))}"
 
 
 async def first_start(session: AsyncSession, settings: Settings) -> str | None:
-    """Create the cluster row and the administrator where they are missing; returns a password if one was generated."""
+    """Create the cluster row and the administrator if they are missing. Returns a password if one was generated."""
     password = await _first_admin(session, settings)
     await audit.begin(session, __version__)
     return password
@@ -97,7 +98,7 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
             )
         )
     if await users.count(session):
-        await _mention_unused(session, settings)
+        await _warn_if_unused(session, settings)
         if _is_configured(settings) or any(user.last_login for user in await every(session)):
             await cluster.mark_created(session)
         return None
@@ -113,7 +114,7 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
 
 
 def _is_configured(settings: Settings) -> bool:
-    """Return whether the settings have the administrator's password; its file may be removed after the first start."""
+    """Return whether the settings contain the administrator's password. Its file may be removed after the first start."""
     try:
         return bool(settings.given_password)
     except OSError:
@@ -121,12 +122,14 @@ def _is_configured(settings: Settings) -> bool:
 
 
 async def set_admin(session: AsyncSession, username: str, password: str, *, originator: str = "system") -> User:
-    """Make `username` an administrator who logs in with this password and nothing else, whether it exists or not."""
+    """Create an administrator with only this password, or turn the existing user into one."""
     if not logins.is_user_name(username):
-        raise NotAcceptable("config_error", "A user name is 1 to 254 printable characters.", field="username")
+        raise NotAcceptable("config_error", "The user name must have 1 to 254 printable characters.", field="username")
     if ":" in username:
-        sentence = "A user name has no colon: HTTP Basic ends it there, and nobody could log in."
-        raise NotAcceptable("config_error", sentence, field="username")
+        message = (
+            "The user name must not contain a colon: HTTP Basic ends the name there, so logging in would be impossible."
+        )
+        raise NotAcceptable("config_error", message, field="username")
     passwords.check_length(password)
     password_hash = await passwords.hashed(password)
     user = await users.by_email(session, username)
@@ -154,20 +157,20 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
 
 
 async def rename_only_admin(session: AsyncSession, username: str) -> None:
-    """The one of the first start, whose password was printed, does not stay beside another."""
+    """Rename the only administrator, so that the one of the first start, whose password was printed, does not remain."""
     admins = [user for user in await every(session) if user.role in ADMINS]
     if len(admins) == 1 and logins.is_user_name(username) and await users.by_email(session, username) is None:
         admins[0].email = username
 
 
 async def principal_of(session: AsyncSession, username: str, role: str, role_uid: int | None) -> Principal:
-    """A user or a service token with that role, of the cluster's own where `role_uid` says so."""
+    """Return the principal of a user or service token with that role; `role_uid` names a custom role."""
     if role_uid is None:
         return Principal(username, role)
-    own = await access.role(session, role_uid)
-    if own is None:  # nobody can remove it while it is in use
+    custom = await access.role(session, role_uid)
+    if custom is None:  # cannot happen: roles in use cannot be removed
         return Principal(username, "none")
-    return Principal(username, own.management, frozenset(own.bdb_uids) if own.bdb_uids else None)
+    return Principal(username, custom.management, frozenset(custom.bdb_uids) if custom.bdb_uids else None)
 
 
 async def every(session: AsyncSession) -> Sequence[User]:
@@ -176,36 +179,38 @@ async def every(session: AsyncSession) -> Sequence[User]:
 
 
 async def one(session: AsyncSession, uid: int) -> User:
-    # Beyond 32 bits PostgreSQL refuses the comparison itself.
+    # PostgreSQL rejects comparisons with numbers of more than 32 bits.
     user = await session.get(User, uid) if 0 < uid < 2**31 else None
     if user is None:
-        raise NotFound("user_not_exist", f"There is no user {uid}.")
+        raise NotFound("user_not_exist", f"User {uid} does not exist.")
     return user
 
 
 def insist_on_power(by: Principal, *roles: str) -> None:
-    """Over users who have, or shall have, these roles, and over the roles themselves."""
+    """Require privileges over users with these roles, and over the roles. Raises Forbidden."""
     if by.role not in USER_ADMINS:
         raise Forbidden("unauthorized_action", f"The role {by.role} does not allow this.")
     if by.role not in ADMINS and not ADMINS.isdisjoint(roles):
-        raise Forbidden("unauthorized_action", "Only an administrator makes, changes or removes administrators.")
+        raise Forbidden("unauthorized_action", "Only administrators can create, change or delete administrators.")
 
 
 async def insist_on_another_admin(session: AsyncSession, losing: Sequence[User]) -> None:
-    """That one with a password is left when these are none any more: who signs in elsewhere is locked out with the provider."""
+    """Require that an administrator with a password remains without `losing`. Without the provider, only passwords work."""
     admins = [user for user in losing if user.role in ADMINS and user.auth_method == REGULAR]
     if admins and await users.count_with_password(session, "admin") <= len(admins):
-        sentence = f"{admins[0].email} is the last administrator with a password; make another user one first."
-        raise NotAcceptable("change_last_admin_role_not_allowed", sentence, field="role")
+        message = (
+            f"{admins[0].email} is the last administrator with a password; make another user an administrator first."
+        )
+        raise NotAcceptable("change_last_admin_role_not_allowed", message, field="role")
 
 
-async def _mention_unused(session: AsyncSession, settings: Settings) -> None:
+async def _warn_if_unused(session: AsyncSession, settings: Settings) -> None:
     try:
         given = settings.given_password
     except OSError:
-        return  # the file may go once it was used
+        return  # the file may be deleted after the first start
     if given is None:
         return
     user = await users.by_email(session, settings.admin_user)
     if user is None or await passwords.matching(given, user.password_hashes) is None:
-        log.warning("SHARDBOARD_ADMIN_PASSWORD… is used at the first start only; the passwords stay as they are")
+        log.warning("SHARDBOARD_ADMIN_PASSWORD… is used at the first start only; existing passwords were not changed")

@@ -19,16 +19,18 @@ MOST = 20
 
 
 async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Webhook:
-    """It is told of what happens from now on."""
-    events_wanted = given["events"]
-    _check(given, given["kind"], events_wanted)
+    """Create a webhook. It receives events from now on."""
+    event_filter = given["events"]
+    _check(given, given["kind"], event_filter)
     if len(await webhooks.every(session)) >= MOST:
-        raise Conflict("too_many_webhooks", f"There are {MOST} webhooks already; remove one first.")
-    given = {**given, "min_severity": given["min_severity"] or ("INFO" if events_wanted == "audit" else "WARNING")}
-    told_to = await _newest(session, events_wanted)
+        raise Conflict(
+            "too_many_webhooks", f"There are {MOST} webhooks already, which is the maximum; remove one first."
+        )
+    given = {**given, "min_severity": given["min_severity"] or ("INFO" if event_filter == "audit" else "WARNING")}
+    told_to = await _newest(session, event_filter)
     row = Webhook(**given, created_at=datetime.now(UTC), told_to=told_to, raised=[])
     session.add(row)
-    # Of the address only where it leads: whoever knows the rest may often post there.
+    # Only the host of the address is recorded: the complete URL often is enough to post to it.
     where = ", ".join(mails.recipients(row.url)) if row.kind == "email" else urlsplit(row.url).hostname
     events.record(session, "webhook_created", f"Webhook {row.name} to {where} was created.", originator=by.username)
     await session.flush()
@@ -36,19 +38,19 @@ async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal)
 
 
 async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by: Principal) -> Webhook:
-    """`silent_minutes` begins a silence, or ends it with 0."""
+    """Change a webhook. `silent_minutes` mutes it for that time; 0 unmutes it."""
     row = await find(session, uid)
     _check(changes, row.kind, changes.get("events", row.events))
     if (minutes := changes.get("silent_minutes")) is not None:
         changes = {name: value for name, value in changes.items() if name != "silent_minutes"}
-        # One that is ended early still says which events were not for it.
+        # Unmuting stores the present time instead of null, so that it remains known which events were muted.
         changes["silent_until"] = datetime.now(UTC) + timedelta(minutes=minutes)
     before = row.events
     changed = sorted(name for name, value in changes.items() if getattr(row, name) != value)
     for name in changed:
         setattr(row, name, changes[name])
     other_log = "events" in changed and "audit" in (before, row.events)
-    if other_log or ("enabled" in changed and row.enabled):  # what happened while it was off is not news
+    if other_log or ("enabled" in changed and row.enabled):  # events from before are not sent
         row.told_to, row.raised = await _newest(session, row.events), []
     if row.events == "audit":
         row.silent_until = None
@@ -70,30 +72,30 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
 async def find(session: AsyncSession, uid: int) -> Webhook:
     row = await webhooks.by_uid(session, uid)
     if row is None:
-        raise NotFound("webhook_not_found", f"There is no webhook {uid}.")
+        raise NotFound("webhook_not_found", f"Webhook {uid} does not exist.")
     return row
 
 
-async def _newest(session: AsyncSession, wanted: str) -> int:
-    """Of the log that it is told of."""
-    return await (audit.newest_uid(session) if wanted == "audit" else log.newest_uid(session))
+async def _newest(session: AsyncSession, event_filter: str) -> int:
+    """Return the uid of the newest entry in the log that the webhook receives."""
+    return await (audit.newest_uid(session) if event_filter == "audit" else log.newest_uid(session))
 
 
-def _check(given: Mapping[str, Any], kind: str, wanted: str) -> None:
+def _check(given: Mapping[str, Any], kind: str, event_filter: str) -> None:
     fault = {"email": mails.url_fault, "syslog": syslog.url_fault}.get(kind, rules.url_fault)
     if "url" in given and (what := fault(given["url"])):
         raise NotAcceptable("invalid_url", f"The address {what}.", field="url")
     if what := trusted.ca_fault(given.get("ca") or ""):
-        raise NotAcceptable("invalid_certificate", f"What is to be trusted {what}.", field="ca")
-    if wanted == "audit" and kind not in rules.AUDIT_KINDS:
-        raise NotAcceptable(
-            "invalid_events", "Only webhooks and syslog can be told of the audit trail.", field="events"
-        )
-    if wanted == "audit" and given.get("silent_minutes"):
-        sentence = "A copy of the audit trail has no gaps: switch the receiver off instead."
-        raise NotAcceptable("invalid_silence", sentence, field="silent_minutes")
+        raise NotAcceptable("invalid_certificate", f"`ca` {what}.", field="ca")
+    if event_filter == "audit" and kind not in rules.AUDIT_KINDS:
+        raise NotAcceptable("invalid_events", "The audit log can be sent to webhooks and syslog only.", field="events")
+    if event_filter == "audit" and given.get("silent_minutes"):
+        message = "Receivers of the audit log cannot be muted, because the copy must not have gaps; disable the receiver instead."
+        raise NotAcceptable("invalid_silence", message, field="silent_minutes")
     if kind == "alertmanager" and given.get("silent_minutes"):
-        sentence = "Alertmanager has silences of its own: told of nothing, it would take all alarms for over."
-        raise NotAcceptable("invalid_silence", sentence, field="silent_minutes")
+        message = (
+            "Alertmanager receivers cannot be muted, because alarms would end there; silence alarms in Alertmanager."
+        )
+        raise NotAcceptable("invalid_silence", message, field="silent_minutes")
     if kind == "alertmanager" and (given.get("events") or "alarms") != "alarms":
-        raise NotAcceptable("invalid_events", "Alertmanager is told of alarms only.", field="events")
+        raise NotAcceptable("invalid_events", "Only alarms can be sent to Alertmanager.", field="events")

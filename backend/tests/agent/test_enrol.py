@@ -180,7 +180,7 @@ async def test_used_and_expired_tokens(console: Console, port: int, state_dir: P
     used = await token_of(console, addr="127.0.0.2")
     (tmp_path / "first").mkdir()
     await attempt(url, used, tmp_path / "first", "127.0.0.2")
-    assert "used already" in await refusal(url, used, state_dir)
+    assert "already used" in await refusal(url, used, state_dir)
     expired = await token_of(console)
     async with console.store.begin() as session:
         await session.execute(update(JoinToken).values(expires_at=datetime.now(UTC) - timedelta(seconds=1)))

@@ -76,7 +76,7 @@ async def test_those_of_a_database_are_set_raised_and_ended(
     assert (ended["state"], ended["change_time"] >= raised["change_time"]) == (False, True)
     log = await got(client, "/logs")
     assert [event["description"] for event in log if event["type"] == "bdb_alerts_updated"] == [
-        "Alerts of shop were changed: bdb_size."
+        "Alert settings of shop were changed: bdb_size."
     ]
 
 

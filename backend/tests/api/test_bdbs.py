@@ -69,7 +69,7 @@ async def test_the_published_example_works_as_printed(client: httpx.AsyncClient,
     assert bdb["endpoints"][0]["port"] == 12345
     assert len(bdb["endpoints"][0]["addr"]) == min(count, 3)
     log = (await client.get("/v1/logs?severity=WARNING&bdb_uid=1")).json()
-    assert any("read as the standard policy" in event["description"] for event in log)
+    assert any("interpreted as the standard policy" in event["description"] for event in log)
     assert any("version 4.0" in event["description"] and FACTS.engine_version in event["description"] for event in log)
     assert any("overbooking" in event["description"] for event in log)
     async with console.store.read() as session:
@@ -206,7 +206,7 @@ async def test_the_ram_of_a_database_on_flash_is_changed_live(client: httpx.Asyn
     full = await client.put("/v1/bdbs/1", json={"memory_size": 20 * 2**30, "bigstore_ram_size": 2 * 2**30})
     assert "bytes of flash more" in full.json()["description"]
     fixed = await client.put("/v1/bdbs/1", json={"bigstore": False})
-    assert fixed.json()["description"].startswith("bigstore cannot be changed once")
+    assert fixed.json()["description"].startswith("bigstore of an existing database cannot be changed")
     changed = await client.put("/v1/bdbs/1", json={"bigstore_ram_size": 2**29})
     assert changed.status_code == 200, changed.text
     action = (await client.get(f"/v2/actions/{changed.json()['action_uid']}")).json()

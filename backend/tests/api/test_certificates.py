@@ -53,7 +53,7 @@ async def test_their_authorities_are_replaced_in_steps(client: httpx.AsyncClient
     assert len(before["authority"]) == 64
     said = (await client.get("/v1/logs")).json()
     assert [event["description"] for event in said if event["type"] == "certificates_rotated"] == [
-        "New authorities for the shards of 1 database were ordered."
+        "New CAs for the shards of 1 database were requested."
     ]
 
 

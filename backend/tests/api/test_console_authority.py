@@ -135,8 +135,8 @@ async def test_what_was_ordered_is_withdrawn(client: httpx.AsyncClient) -> None:
         assert (await client.delete(f"{PATH}/next")).status_code == 200
         assert await told(client) == before
     said = [event["description"] for event in (await client.get("/v1/logs")).json()]
-    assert "The announcement of another authority of the console was withdrawn." in said
-    assert "The request for an authority of the console was withdrawn." in said
+    assert "The announcement of a new CA of the console was withdrawn." in said
+    assert "The request for a CA of the console was withdrawn." in said
 
 
 @pytest.mark.usefixtures("nodes")
@@ -146,7 +146,7 @@ async def test_nodes_that_have_not_heard_are_in_the_way(
     """They are asked once more, whatever they said before: there may be another agent at that address."""
     await client.post(f"{PATH}/announce")
     waiting = (await told(client))["nodes"]
-    why = "its agent has not been told yet"
+    why = "its agent does not trust the new CA yet"
     assert waiting == [{"uid": uid, "addr": f"10.0.0.{uid}", "waits_for": why} for uid in (1, 2, 3)]
     await console.trust.tell()
     assert {node["waits_for"] for node in (await told(client))["nodes"]} == {""}  # type: ignore[attr-defined]
@@ -159,7 +159,7 @@ async def test_nodes_that_have_not_heard_are_in_the_way(
     switched = await client.post(f"{PATH}/switch")
     assert switched.status_code == 200
     assert {node["waits_for"] for node in switched.json()["nodes"]} == {
-        "its agent shows a certificate of the former authority"
+        "its agent serves a certificate of the previous CA"
     }
 
 
@@ -198,7 +198,7 @@ async def test_who_joins_again_has_not_heard(client: httpx.AsyncClient, console:
     body = {"token": token, "csr": key.fresh()[1], "addr": "10.0.0.2", "agent_port": 9700, "facts": FACTS.model_dump()}
     assert (await client.post("/v1/bootstrap/join", json=body)).json()["node_uid"] == 2
     waiting = {node["uid"]: node["waits_for"] for node in (await told(client))["nodes"]}  # type: ignore[attr-defined]
-    assert waiting == {1: "", 2: "its agent has not been told yet", 3: ""}
+    assert waiting == {1: "", 2: "its agent does not trust the new CA yet", 3: ""}
 
 
 async def test_an_address_that_the_authority_may_not_sign_for(client: httpx.AsyncClient, console: Console) -> None:
@@ -224,6 +224,6 @@ async def test_a_token_of_before_joins_nobody(client: httpx.AsyncClient) -> None
     body = {"token": token, "csr": key.fresh()[1], "addr": "192.0.2.9", "agent_port": 9700, "facts": FACTS.model_dump()}
     reply = await client.post("/v1/bootstrap/join", json=body)
     assert reply.status_code == 401
-    assert "authority was replaced since the join token was made" in reply.json()["description"]
+    assert "CA was replaced after this join token was created" in reply.json()["description"]
     body["token"] = (await client.post("/v1/join_tokens")).json()["token"]
     assert (await client.post("/v1/bootstrap/join", json=body)).status_code == 200

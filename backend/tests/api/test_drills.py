@@ -86,6 +86,6 @@ async def test_an_order_is_written_with_its_event(
     assert reply.json() == {"action_uid": action.uid, "status": "queued"}
     assert (action.object_type, action.object_uid, action.originator) == ("node", 2, "admin@example.org")
     assert action.params == {"kind": "freeze_shard", "seconds": 1.5, "shard_uid": int(shards[2])}
-    assert event.description == f"A drill was ordered: freeze shard redis:{shards[2]} on node 2 for 2 s."
+    assert event.description == f"A drill was requested: freeze shard redis:{shards[2]} on node 2 for 2 s."
     assert (event.type, event.severity, event.node_uid) == ("drill_started", "WARNING", 2)
     assert (event.shard_uid, event.action_uid) == (int(shards[2]), action.uid)

@@ -59,7 +59,7 @@ async def test_they_are_handed_back(client: httpx.AsyncClient, console: Console)
 
 
 async def test_where_none_lost_its_lead_there_is_nothing_to_return(client: httpx.AsyncClient) -> None:
-    assert await refusal(client) == (409, "nothing_to_return", "No primary of shop lost its lead in an outage.")
+    assert await refusal(client) == (409, "nothing_to_return", "No primary of shop lost its role in an outage.")
     assert await lost_leads(client) == []
 
 
@@ -70,7 +70,7 @@ async def test_what_is_in_the_way_is_told(client: httpx.AsyncClient, console: Co
     assert await refusal(client) == (
         409,
         "not_now",
-        "Primaries of shop cannot return now: redis:1 is not in sync.",
+        "Primaries of shop cannot be switched back now: redis:1 is not in sync.",
     )
 
 

@@ -76,7 +76,7 @@ async def test_threads_are_changed_and_told(telling: Console, client: httpx.Asyn
     async with telling.store.read() as session:
         page = await events.page(session, newest_first=False)
         told = [event.description for event in page if event.type == "proxy_updated"]
-    assert told[0] == "The proxy of node 1 was given 4 threads instead of 1."
+    assert told[0] == "The threads of the proxy of node 1 were changed from 1 to 4."
     assert len(told) == 4
 
 

@@ -53,9 +53,9 @@ async def test_a_shard_that_does_not_tell_is_named(client: httpx.AsyncClient, ag
     agents.told[2, "TIER.CURVE"] = "-ERR unknown command 'TIER.CURVE'"
     found = await shown(client)
     assert (found["uses"], bool(found["points"])) == (100_000, True)
-    assert found["detail"].startswith("Shard redis:2: Its shard runs a release of the flash tier that")
+    assert found["detail"].startswith("Shard redis:2: The shard runs a release of the flash tier that")
     agents.told[2, "TIER.CURVE"] = "much"
-    assert "in a way that this release does not know" in (await shown(client))["detail"]
+    assert "in a format that this release does not support" in (await shown(client))["detail"]
     agents.unreachable.add(2)
     assert (await shown(client))["detail"].startswith("Shard redis:2: ")
 

@@ -146,10 +146,10 @@ async def test_bodies_and_queries_that_name_another_database(client: httpx.Async
             ("GET", "/v1/stream", {"params": {"topics": "benchmark:77"}}),
         ):
             reply = await opened.request(method, path, headers=limited, **given)  # type: ignore[arg-type]
-            assert (reply.status_code, reply.json()["description"]) == (403, "The role reaches database 1 only."), path
+            assert (reply.status_code, reply.json()["description"]) == (403, "The role is limited to database 1."), path
         for path in ("/v1/bdbs/77", "/v1/shards/77", "/v1/benchmarks/77"):
             refusal = (await opened.get(path, headers=limited)).json()["description"]
-            assert refusal == "The role reaches database 1 only.", "whether it exists is not told"
+            assert refusal == "The role is limited to database 1.", "whether it exists is not told"
         shown = await opened.get("/v1/shards/stats", params={"parent_uid": FOREIGN}, headers=limited)
         assert shown.json() == []
     async with console.store.read() as session:

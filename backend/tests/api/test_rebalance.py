@@ -52,7 +52,7 @@ async def test_what_cannot_be_moved_now_is_not_called_well(
         (await session.get_one(Shard, 1)).observed_link = "down"
     reply = await client.put(f"{PATH}{query}")
     assert (reply.status_code, reply.json()["error_code"]) == (409, "not_now")
-    assert "node 3 does not answer, redis:1 is not in sync" in reply.json()["description"]
+    assert "node 3 does not respond, redis:1 is not in sync" in reply.json()["description"]
     assert await newest(console) is None
 
 
@@ -70,7 +70,7 @@ async def test_a_blueprint_changes_nothing(client: httpx.AsyncClient, console: C
 async def test_handovers(client: httpx.AsyncClient, console: Console) -> None:
     await lead(console, 4, 1)
     reply = (await client.put(f"{PATH}?only_failovers")).json()
-    assert reply["description"] == "Rebalance shop (sparse): 1 handover, 0 shards to move"
+    assert reply["description"] == "Rebalance shop (sparse): 1 switchover, 0 shards to move"
     action = await newest(console)
     assert [(each["leads"], each["to"]) for each in action.params["moves"]] == [(1, None)]
     assert action.uid == reply["action_uid"]

@@ -154,7 +154,7 @@ async def test_other_fields_go_apart(client: httpx.AsyncClient, shop: None) -> N
     assert refusal(reply) == (406, "not_supported")
     assert (
         reply.json()["description"]
-        == "shards_count and max_connections cannot be changed by one order; send one after the other."
+        == "shards_count and max_connections cannot be changed by one request; change one after the other."
     )
     assert (await client.put("/v1/bdbs/1", json={"shards_count": 4, "name": "mall"})).json()["name"] == "mall"
 
@@ -164,7 +164,7 @@ async def test_an_unsharded_database_is_told_what_to_do(client: httpx.AsyncClien
     for path in ("/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"):
         reply = await client.put(path, json={"shards_count": 2})
         assert refusal(reply) == (406, "invalid_sharding")
-        assert "create a database with sharding and copy the data there" in reply.json()["description"]
+        assert "create a sharded database and copy the data there" in reply.json()["description"]
 
 
 async def test_more_than_the_nodes_hold(client: httpx.AsyncClient, console: Console, shop: None) -> None:
@@ -210,7 +210,7 @@ async def test_an_uneven_spread_is_evened(client: httpx.AsyncClient, console: Co
             row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]
     reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"shards_count": 3})).json()
     action = (await client.get(f"/v2/actions/{reply['action_uid']}")).json()
-    assert action["additional_info"]["description"] == "Spread the slots of database shop evenly"
+    assert action["additional_info"]["description"] == "Distribute the slots of database shop evenly"
 
 
 async def test_memory_alone_needs_no_moving(client: httpx.AsyncClient, shop: None) -> None:

@@ -84,9 +84,9 @@ async def test_from_switching_on_to_switching_off(
     assert (await browser.request("DELETE", "/v1/users/second_factor", json=body)).json() == {}
     assert await log_in(browser) == (200, "")
     log = [each["description"] for each in (await client.get("/v1/logs")).json()]
-    assert [each for each in log if "second factor was" in each] == [
-        "User ann@example.org was changed: a second factor was switched on.",
-        "User ann@example.org was changed: the second factor was switched off.",
+    assert [each for each in log if "two-factor authentication was" in each] == [
+        "User ann@example.org was changed: two-factor authentication was enabled.",
+        "User ann@example.org was changed: two-factor authentication was disabled.",
     ]
     assert 'Login as "ann@example.org" from 192.0.2.9 failed: wrong code of the second factor.' in log
 

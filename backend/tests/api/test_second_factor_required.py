@@ -73,7 +73,7 @@ async def test_it_is_switched_on_as_one_signs_in(
     assert await log_in(browser, code=shown["recovery_codes"][0]) == (200, "")
     assert await log_in(browser) == (401, "second_factor_required")
     log = [each["description"] for each in (await program.get("/v1/logs")).json()]
-    assert "User ann@example.org was changed: a second factor was switched on." in log
+    assert "User ann@example.org was changed: two-factor authentication was enabled." in log
 
 
 async def test_without_it_nothing_that_a_password_began_goes_on(

@@ -222,7 +222,7 @@ async def test_after_five_failures_attempts_from_there_wait(
     assert await failures_of(console) is None
     failures = await events_of(console, "authentication_err")
     assert [event.severity for event in failures] == ["WARNING"] * len(failures)
-    said = [event.description for event in failures if "have to wait" in event.description]
+    said = [event.description for event in failures if "must wait" in event.description]
     assert said == [failures[4].description], "once"
     assert "192.0.2.9" in failures[0].description
     for text in (caplog.text, *(event.description for event in failures)):

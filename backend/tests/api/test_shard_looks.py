@@ -68,7 +68,7 @@ async def test_who_does_not_answer_says_why(client: httpx.AsyncClient, agents: F
     reply = await client.get("/v1/shards/1/info")
     assert (reply.status_code, reply.json()["description"]) == (
         409,
-        "Shard redis:1 does not answer: no answer within 5 s.",
+        "Shard redis:1 does not respond: no answer within 5 s.",
     )
     agents.told[1, "SLOWLOG GET 32"] = "what?"
     assert (await client.get("/v1/shards/1/slowlog")).status_code == 409

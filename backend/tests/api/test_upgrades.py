@@ -203,7 +203,7 @@ class TestAllOfANode:
             node.config = {**node.config, "max_redis_servers": 4}  # two of shop, one of cart, and one more
         shop, cart = (await client.post(self.PATH)).json()["databases"]
         assert shop["action_uid"]
-        assert cart["refused"] == "Node 1 runs 4 of at most 4 shards; one more is needed for a while."
+        assert cart["refused"] == "Node 1 runs 4 of at most 4 shards; an upgrade temporarily needs one more."
 
     async def test_nothing_to_do(self, client: httpx.AsyncClient, console: Console) -> None:
         await run(console, "9.1.2", 1, 2, 3, 4, 5)

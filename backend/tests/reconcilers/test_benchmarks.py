@@ -226,7 +226,7 @@ async def test_who_changes_a_load_has_it_alone(client: httpx.AsyncClient, consol
     ("said", "detail"),
     [
         ([{"kind": "error", "message": "The target does not answer."}], "The target does not answer."),
-        ([load_double.begin(1.0), load_double.end(2.0, 1.0, 0)], "Nothing was measured: no operation succeeded."),
+        ([load_double.begin(1.0), load_double.end(2.0, 1.0, 0)], "No measurements: no operation succeeded."),
         ([load_double.begin(1.0)], "The load generator ended without a report."),
     ],
 )

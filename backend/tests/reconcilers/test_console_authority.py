@@ -86,7 +86,7 @@ async def test_from_the_first_order_to_the_end(console: Console, agents: FakeAge
     await loops.turn()
     assert agents.trusting == dict.fromkeys((1, 2, 3), before.pem)
     await announce(console)
-    with pytest.raises(Conflict, match=r"node 1: its agent has not been told yet; node 2: .*; node 3: "):
+    with pytest.raises(Conflict, match=r"node 1: its agent does not trust the new CA yet; node 2: .*; node 3: "):
         await switch(console)
     await loops.turn()
     after = authority.following
@@ -111,7 +111,7 @@ async def test_who_is_away_is_waited_for_in_both_steps(console: Console, agents:
     await announce(console)
     await loops.turn()
     with pytest.raises(
-        Conflict, match="node 3: its agent is not connected: bring it back, or remove the node"
+        Conflict, match="node 3: its agent is not connected: reconnect it, or remove the node"
     ) as refusal:
         await switch(console)
     assert "node 1" not in str(refusal.value)
@@ -278,7 +278,7 @@ async def test_who_cannot_renew_is_named_and_tried_again_soon(
     await loops.turn()
     told = await waiting(console)
     assert "request cannot be read" in told[2]
-    assert told[3] == "its agent shows a certificate of the former authority"
+    assert told[3] == "its agent serves a certificate of the previous CA"
     agents.requests = dict.fromkeys((1, 2, 3), REQUEST)
     await status(console, 3, "unreachable")
     await loops.turn()

@@ -89,7 +89,7 @@ async def test_joining_makes_a_node_and_completes_the_bootstrap(console: Console
 async def test_a_token_works_once(console: Console) -> None:
     token = await token_of(console)
     await join(console, token)
-    with pytest.raises(Unauthorized, match="used already"):
+    with pytest.raises(Unauthorized, match="already used"):
         await join(console, token, "127.0.0.2")
     async with console.store.read() as session:
         assert [node.addr for node in await nodes.every(session)] == ["127.0.1.1"]
