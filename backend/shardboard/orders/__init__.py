@@ -1,1 +1,1 @@
-"""Orders: how a long operation is queued, whoever asks for it, a person or a loop. Carrying them out is the reconcilers'."""
+"""Queueing of long operations that users or background loops request. Reconcilers carry them out."""

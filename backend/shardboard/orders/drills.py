@@ -1,4 +1,4 @@
-"""Orders of rehearsed faults."""
+"""Queueing of failure drills."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ def order(
     what: str,
     originator: str,
 ) -> Action:
-    """The action and its event; `what` is its description."""
+    """Queue a drill and record its event; `what` is its description."""
     action = queue.start(
         session,
         "SMDrill",
@@ -33,7 +33,7 @@ def order(
     events.record(
         session,
         "drill_started",
-        f"A drill was ordered: {what[0].lower()}{what[1:]}.",
+        f"A drill was requested: {what[0].lower()}{what[1:]}.",
         source="node",
         severity="WARNING",
         originator=originator,

@@ -1,4 +1,4 @@
-"""What movements of shards are decided on, as one locked view of the cluster, and the orders that they are made of."""
+"""The locked view of the cluster on which shard moves are planned, and the queueing of these moves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,15 +29,15 @@ DEADLINE_PER_MOVE = timedelta(minutes=10)
 
 @dataclass
 class ClusterView:
-    """Everything that a decision on movement needs, read under the lock of the cluster row."""
+    """All data that planning moves needs, read under the lock of the cluster row."""
 
     cluster: Cluster
     machines: Mapping[int, Node]
     databases: Mapping[int, Bdb]
     rows: Sequence[Shard]
-    """Shards that should run."""
+    """Shards that should be running."""
     occupying: Sequence[Shard]
-    """Those and the ones being removed."""
+    """Those shards, and shards that are being removed."""
 
     def of(self, bdb_uid: int) -> list[Shard]:
         return [row for row in self.rows if row.bdb_uid == bdb_uid]
@@ -46,15 +46,15 @@ class ClusterView:
         return [each for each in self.rows if (each.bdb_uid, each.pair) == (row.bdb_uid, row.pair)]
 
     def rooms(self, *, all_well: bool = False) -> dict[int, Room]:
-        """What the nodes that take shards have to give, by uid; with `all_well` also those that are away."""
-        open_ = [
+        """Return the free capacity of nodes that take shards, by uid; with `all_well`, also of unreachable nodes."""
+        usable = [
             node for node in self.machines.values() if takes_shards(node) or (all_well and is_meant_for_shards(node))
         ]
-        return {room.node_uid: room for room in rooms_of(open_, self.occupying, list(self.databases.values()))}
+        return {room.node_uid: room for room in rooms_of(usable, self.occupying, list(self.databases.values()))}
 
     def board(self, *, all_well: bool = False) -> Layout:
-        """To try movements out on; with `all_well` as if every node were there and every shard in sync."""
-        everyone = frozenset(self.machines)
+        """Return a layout to plan moves on; with `all_well`, as if all nodes were reachable and all shards in sync."""
+        all_nodes = frozenset(self.machines)
         databases = [
             layout.LayoutDatabase(
                 uid=bdb.uid,
@@ -62,7 +62,7 @@ class ClusterView:
                 dense=bdb.config["shards_placement"] == "dense",
                 memory=self.memory(bdb),
                 flash=bdb.share.flash,
-                nodes=(frozenset(map(int, bdb.config["use_nodes"])) or everyone)
+                nodes=(frozenset(map(int, bdb.config["use_nodes"])) or all_nodes)
                 - frozenset(map(int, bdb.config["avoid_nodes"])),
                 copies=2 if bdb.replication else 1,
             )
@@ -77,28 +77,30 @@ class ClusterView:
         return Layout(copies, databases, self.rooms(all_well=all_well))
 
     def hindrances(self, bdb_uid: int) -> list[str]:
-        """What keeps the shards of a database from being moved now, in words: nodes that are away, shards that are not in sync."""
-        away = [node.uid for node in self.machines.values() if is_meant_for_shards(node) and not takes_shards(node)]
+        """Return what prevents moves of a database's shards now, as text: unreachable nodes, and shards that are not in sync."""
+        unreachable = [
+            node.uid for node in self.machines.values() if is_meant_for_shards(node) and not takes_shards(node)
+        ]
         behind = [row.uid for row in self.of(bdb_uid) if not ready(row)]
         return [
-            *(f"node {uid} does not answer" for uid in sorted(away)),
+            *(f"node {uid} does not respond" for uid in sorted(unreachable)),
             *(f"redis:{uid} is not in sync" for uid in sorted(behind)),
         ]
 
     @property
     def overbooking(self) -> bool:
-        """Whether the policy lets nodes be promised more memory than they have."""
+        """Whether the policy allows assigning more memory to shards than nodes have."""
         return self.cluster.rules.shards_overbooking
 
     def memory(self, bdb: Bdb) -> int:
-        """Bytes that one shard more needs; 0 when the policy does not count."""
+        """Return the bytes of memory that one more shard needs; 0 if the policy allows overbooking."""
         if self.overbooking:
             return 0
         return bdb.share.ram
 
 
 async def locked_view(session: AsyncSession) -> ClusterView:
-    """Lock the cluster row, then read: two orders at once must not choose the same uids or the same room."""
+    """Lock the cluster row, then read: concurrent requests must not choose the same uids or the same capacity."""
     cluster = await clusters.load_for_update(session)
     return ClusterView(
         cluster=cluster,
@@ -110,7 +112,7 @@ async def locked_view(session: AsyncSession) -> ClusterView:
 
 
 def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]) -> list[Room]:
-    """How much each node still has to give: its memory and its flash less what is promised to its shards."""
+    """Return the free capacity of each node: its memory and flash minus the shares of its shards."""
     promised = {bdb.uid: bdb.share for bdb in databases}
     nothing = Share(0)
     return [
@@ -135,17 +137,17 @@ def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Se
 
 
 def ready(row: Shard) -> bool:
-    """Whether it answers and has all data."""
+    """Return whether the shard responds and has all data."""
     return is_ready(row.observed_status, row.current_role, row.observed_link)
 
 
 def takes_shards(node: Node) -> bool:
-    """Whether shards may be placed on it."""
+    """Return whether shards can be placed on the node now."""
     return is_meant_for_shards(node) and node.agent_status == "connected" and node.health == "up"
 
 
 def is_meant_for_shards(node: Node) -> bool:
-    """Whether nobody said that it is to have none, be it there or not."""
+    """Return whether the node is configured to run shards, whether or not it is reachable."""
     return node.accept_servers and not node.duty
 
 
@@ -162,7 +164,7 @@ def order(
     params: Mapping[str, Any] | None = None,
     cancellable: bool = True,
 ) -> Action:
-    """Queue an action made of `moves`. Newcomers get their uids here; their databases are busy until it ends."""
+    """Queue an action made of `moves`. Assigns uids to new shards, and marks the databases as busy until the action ends."""
     numbered = []
     for move in moves:
         newcomer = None
@@ -189,5 +191,5 @@ def order(
 
 
 def word(row: Shard) -> str:
-    """What a shard is to a reader."""
+    """Return the role of a shard as readers know it: primary or replica."""
     return "primary" if row.current_role == "master" else "replica"

@@ -1,4 +1,4 @@
-"""Rows of shards that are to be started: where the plan puts them, each on a port that is free on its node."""
+"""Rows of shards to start: each on its planned node, with a free port there."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,11 +10,11 @@ from shardboard.state.shards import Shard
 
 
 class Ports:
-    """Of all nodes, under the lock of the cluster row."""
+    """Shard ports of all nodes, managed under the lock of the cluster row."""
 
     def __init__(self, occupying: Iterable[Shard], machines: Iterable[Node]) -> None:
-        """`occupying` are the shards that have their ports, those that are being removed among them. Unknown shards of `machines`
-        have theirs, too."""
+        """Collect the ports in use: those of `occupying` shards, including shards that are being removed, and those of unknown
+        shards on `machines`."""
         self._taken: dict[int, set[int]] = defaultdict(set)
         for shard in occupying:
             self._taken[shard.node_uid].add(shard.bus_port - BUS_OFFSET)
@@ -22,7 +22,7 @@ class Ports:
             self._taken[node.uid] |= node.unknown_shards.shard_ports
 
     def take(self, node_uid: int) -> int | None:
-        """The lowest one that is free; None when all are taken."""
+        """Return the lowest free port and mark it as used; None if all are in use."""
         port = first_free_port(self._taken[node_uid])
         if port is not None:
             self._taken[node_uid].add(port)
@@ -37,13 +37,13 @@ def rows(
     machines: Iterable[Node],
     slots: Mapping[int, str],
 ) -> list[Shard]:
-    """One for each of the plan; `slots` by pair, none for those that are left out. Raises NotAcceptable."""
+    """Return a row for each planned shard. `slots` are by pair; omitted pairs get none. Raises NotAcceptable."""
     ports, made = Ports(occupying, machines), []
     for uid, placed in enumerate(plan, start=first_uid):
         port = ports.take(placed.node_uid)
         if port is None:
-            sentence = f"Node {placed.node_uid} has no port left for another shard."
-            raise NotAcceptable("insufficient_resources", sentence, field="shards_count")
+            message = f"Node {placed.node_uid} has no free port for another shard."
+            raise NotAcceptable("insufficient_resources", message, field="shards_count")
         held = slots.get(placed.pair, "")
         made.append(Shard.planned(uid, bdb_uid, placed.node_uid, placed.pair, placed.role, held, port))
     return made

@@ -1,4 +1,4 @@
-"""Orders that give primaries back the lead that they lost with their node."""
+"""Queueing of switchovers that return the primary role to shards that lost it with their node."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ NAME = "SMReturnPrimaries"
 
 
 def planned(view: ClusterView, bdb_uid: int) -> list[Move]:
-    """Nothing while a shard of the database is not in sync, or a node of it not in service."""
+    """Return the moves; none while a shard of the database is not in sync or one of its nodes is not in service."""
     held = view.of(bdb_uid)
     if not all(movement.ready(row) for row in held):
         return []
@@ -25,7 +25,7 @@ def planned(view: ClusterView, bdb_uid: int) -> list[Move]:
 
 
 def order(session: AsyncSession, view: ClusterView, bdb_uid: int, moves: Sequence[Move], originator: str) -> Action:
-    """Queue the handovers of one database."""
+    """Queue the switchovers of one database."""
     count = plural(len(moves), "primary", "primaries")
     where = "it was" if len(moves) == 1 else "they were"
     return movement.order(

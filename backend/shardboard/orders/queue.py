@@ -1,4 +1,4 @@
-"""The queue of long operations. Adding one is all that who orders it does towards it; loops carry it out."""
+"""The queue of long operations. Requests only add actions to it; background loops carry them out."""
 
 import uuid
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ def start(
     object_type: str = "bdb",
     params: dict[str, Any] | None = None,
 ) -> Action:
-    """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline` the loop gives up and cleans up.
+    """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline`, the loop aborts and cleans up.
 
-    For a database the cluster row must be locked before anything is looked at that the order depends on: else two orders at
-    once find it idle.
+    For a database, the caller must lock the cluster row before it reads anything that the decision depends on. Otherwise two
+    concurrent requests could both find the database idle.
     """
     if object_type == "bdb" and not session.info.get("locked"):
-        raise RuntimeError(f"{name} was ordered without the lock of the cluster row")
+        raise RuntimeError(f"{name} was queued without a lock on the cluster row")
     now = datetime.now(UTC)
     action = Action(
         uid=str(uuid.uuid4()),
@@ -51,19 +51,19 @@ def start(
 
 
 async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:
-    """Refuse while anything else is under way on one of them; the reference has a code of its own for databases."""
+    """Raise Conflict while another operation is in progress on a database. The REST reference has its own `code` for databases."""
     for bdb in databases:
         if bdb.status != "active":
             raise Conflict(code, f"Database {bdb.name} is {bdb.status}; try again when it is active.")
         if await actions.open_of_bdb(session, bdb.uid):
-            raise Conflict(code, f"Another action is running on {bdb.name}; try again when it is done.")
+            raise Conflict(code, f"Another action is running on {bdb.name}; try again when it has finished.")
 
 
 async def idle_bdb(session: AsyncSession, uid: int) -> Bdb:
-    """A database that may be changed, with the locks that an order needs. Raises NotFound, or Conflict `busy`."""
+    """Return a database that may be changed, with the locks that a request needs. Raises NotFound, or Conflict `busy`."""
     await clusters.load_for_update(session)
     bdb = await session.get(Bdb, uid, with_for_update=True)
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     await insist_on_idle(session, [bdb], "busy")
     return bdb

@@ -1,1 +1,1 @@
-"""Reads that answer questions of the API: what is stored and what is seen, put together. They write nothing."""
+"""Read-only queries for the API, which combine stored and live data."""

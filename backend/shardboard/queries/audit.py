@@ -1,4 +1,4 @@
-"""Reads of the whole audit trail, a piece at a time."""
+"""Reading the complete audit log in batches."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ AT_ONCE = 1_000
 async def pieces(
     session: AsyncSession, *, since: datetime | None = None, until: datetime | None = None
 ) -> AsyncIterator[Sequence[AuditLine]]:
-    """All lines in their order."""
+    """Yield all lines in order, in batches of up to AT_ONCE."""
     done = 0
     if since is not None:
         first = await audit.first_since(session, since)
@@ -27,14 +27,14 @@ async def pieces(
         lines = await audit.after(session, done, AT_ONCE, until=until)
         if lines:
             done = lines[-1].uid
-            session.expunge_all()  # a million of them take a gigabyte
+            session.expunge_all()  # a million lines would take a gigabyte
             yield lines
         if len(lines) < AT_ONCE:
             return
 
 
 async def check(store: Store) -> Check:
-    """Whether the trail is whole, as it was at the moment when this was called."""
+    """Check that the audit log was intact at the time of the call."""
     async with store.snapshot() as session:
         found = await audit.check(session)
         async for lines in pieces(session):

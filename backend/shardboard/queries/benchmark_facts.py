@@ -1,4 +1,4 @@
-"""What a run is carried out on, kept with it: figures mean little without."""
+"""The environment of a benchmark run, stored with it: results cannot be compared without it."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ MACHINE = (
 
 
 async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
-    """Database, its layout, and the machines."""
+    """Return the database, its layout, and the machines."""
     held = await shards.of_bdb(session, bdb.uid)
     machines = await nodes.every(session)
     checks = await hosts.checks(session, machines)

@@ -1,4 +1,4 @@
-"""The library of scenarios: one YAML file each, in the package."""
+"""The library of benchmark scenarios: one YAML file each, part of the package."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,27 +15,29 @@ REQUIRED = ("name", "title", "source", "database", "phases")
 
 @cache
 def every() -> Mapping[str, Mapping[str, Any]]:
-    """By name."""
+    """Return all scenarios by name."""
     found = (load(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml")))
     return {each["name"]: each for each in found}
 
 
 def load(text: str) -> dict[str, Any]:
-    """Raises ValueError with a sentence when it is no scenario."""
+    """Parse a scenario. Raises ValueError with a message if it is invalid."""
     try:
-        said = yaml.safe_load(text)
+        scenario = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(f"It is no YAML: {error}") from None
-    if not isinstance(said, dict):
-        raise ValueError("A scenario is a mapping.")
-    missing = [name for name in REQUIRED if name not in said]
+        raise ValueError(f"The scenario is not valid YAML: {error}") from None
+    if not isinstance(scenario, dict):
+        raise ValueError("The scenario must be a mapping.")
+    missing = [name for name in REQUIRED if name not in scenario]
     if missing:
-        raise ValueError(f"A scenario has the field {missing[0]}.")
-    return said
+        raise ValueError(f"The scenario lacks the field {missing[0]}.")
+    return scenario
 
 
 def find(name: str) -> Mapping[str, Any]:
     scenario = every().get(name)
     if scenario is None:
-        raise NotFound("scenario_not_found", f"There is no scenario {name[:60]}; there are {', '.join(every())}.")
+        raise NotFound(
+            "scenario_not_found", f"The scenario {name[:60]} does not exist; available: {', '.join(every())}."
+        )
     return scenario

@@ -1,6 +1,6 @@
-"""How much of the past one reply may hold, and all replies that are being made together: memory is counted before it is taken.
+"""Limits on the metrics in one response, and in all responses under construction: memory is counted before it is allocated.
 
-What is too much is refused with a question that would fit, and not cut: half a chart that looks whole helps nobody.
+A request for too much is rejected with a suggestion that fits. Truncated data could be mistaken for complete data.
 """
 
 import threading
@@ -15,22 +15,22 @@ from shardboard.errors import BadRequest, Unavailable
 from shardboard.state.metrics import Weight
 
 MAX_INTERVALS = 20_000
-"""Of one object. Its text is made in one piece."""
+"""Maximum number of intervals per object, because the text of an object is built in one piece."""
 MAX_VALUES = 20_000_000
-"""Of all objects in one reply, four bytes each: all that the reference keeps of 1,024 shards is 18 million."""
+"""Maximum number of values in one response, four bytes each. The REST reference keeps 18 million for 1,024 shards."""
 MAX_STORED = 2**31
-"""Bytes to be read for it."""
+"""Maximum number of stored bytes to read for one response."""
 MAX_HELD = 5 * MAX_VALUES
-"""Values of all replies that are being made or sent."""
+"""Maximum number of values of all responses that are being built or sent."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked for: so many objects with so many metrics each; None where every stored value is shown."""
+    """A metrics request: a number of objects with a number of metrics each. `shown` is None if all stored values are returned."""
 
     resolutions: Sequence[Resolution]
     weights: Mapping[int, Weight]
-    """Of every resolution in the span, by step."""
+    """Weights of all resolutions in the span, by step."""
     last: int
     shown: int | None
 
@@ -43,13 +43,13 @@ class Question:
         return sum(self.weights[step].frames for step in steps)
 
     def share(self, steps: Sequence[int]) -> float:
-        """Of what one reply may hold."""
+        """Return the share of the limits for one response; more than 1 is too much."""
         stored = sum(self.weights[step].stored for step in steps)
         return max(self.frames(steps) / MAX_INTERVALS, self.values(steps) / MAX_VALUES, stored / MAX_STORED)
 
 
 def insist(question: Question) -> int:
-    """How many values the answer holds. Raises BadRequest when they are too many."""
+    """Return the number of values in the response. Raises BadRequest if there are too many."""
     steps = [resolution.step for resolution in question.resolutions]
     share = question.share(steps)
     if share <= 1:
@@ -58,39 +58,39 @@ def insist(question: Question) -> int:
     coarser = (each for each in RESOLUTIONS if each.step >= min(steps) and steps != [each.step])
     if (fits := next((each for each in coarser if question.share([each.step]) <= 1), None)) is not None:
         fewer.insert(0, f"interval={fits.name}")
-    sentence = (
-        f"These are {question.frames(steps)} intervals with {question.values(steps)} values, more than one reply holds "
-        f"({MAX_INTERVALS} and {MAX_VALUES}). Ask with {', or with '.join(fewer)}."
+    message = (
+        f"The request covers {question.frames(steps)} intervals with {question.values(steps)} values; one response can hold "
+        f"{MAX_INTERVALS} and {MAX_VALUES}. Use {', or '.join(fewer)}."
     )
-    raise BadRequest("too_much", sentence, field="stime")
+    raise BadRequest("too_much", message, field="stime")
 
 
 def insist_on_points(points: int, each: int) -> int:
-    """The same for a chart of `points` with so many values `each`."""
+    """Return the number of values in a chart of `points` points with `each` values. Raises BadRequest if there are too many."""
     if points * each <= MAX_VALUES:
         return points * each
     fits = MAX_VALUES // each
-    advice = f"Ask with max_points={fits}" if fits else "Ask for fewer metrics or uids"
-    sentence = f"This chart has {points * each} values, more than one reply holds ({MAX_VALUES}). {advice}."
-    raise BadRequest("too_much", sentence, field="max_points")
+    advice = f"Use max_points={fits}" if fits else "Request fewer metrics or uids"
+    message = f"The chart has {points * each} values; one response can hold {MAX_VALUES}. {advice}."
+    raise BadRequest("too_much", message, field="max_points")
 
 
 class Held:
-    """Counts what is in memory, until it is gone from there, however the reply ended."""
+    """Number of values in memory for responses. Values are released when the response is garbage-collected."""
 
     def __init__(self) -> None:
         self._values = 0
         self._lock = threading.Lock()
 
     def count(self, values: int, answer: object) -> None:
-        """The values that an answer will hold, from now on until it is gone. Raises Unavailable when others hold too many."""
+        """Count the values that `answer` will hold until it is released. Raises Unavailable if other responses hold too many."""
         with self._lock:
             if self._values and self._values + values > MAX_HELD:
-                raise Unavailable("busy", "Too many large replies are being made; try again in a few seconds.")
+                raise Unavailable("busy", "Too many large responses are in progress; try again in a few seconds.")
             self._values += values
-        weakref.finalize(answer, self._give_back, values)
+        weakref.finalize(answer, self._release, values)
 
-    def _give_back(self, values: int) -> None:
+    def _release(self, values: int) -> None:
         with self._lock:
             self._values -= values
 
@@ -99,7 +99,7 @@ held = Held()
 
 
 def _latest_start(question: Question, frames: int) -> int:
-    """From when on there are at most so many intervals."""
+    """Return the earliest start from which there are at most `frames` intervals."""
     steps = [resolution.step for resolution in question.resolutions]
     early, late = min(question.weights[step].first for step in steps if question.weights[step].frames), question.last
     while early < late:

@@ -1,4 +1,4 @@
-"""The newest second of every shard, node and database as Prometheus families."""
+"""Metrics of the newest second for all shards, nodes and databases as Prometheus families."""
 
 import os
 import resource
@@ -32,9 +32,11 @@ async def expose(
     latencies: Mapping[Key, Histogram],
     commands: Mapping[int, Sequence[Told]],
 ) -> str:
-    """The page of metrics. `raw_*` are the agents' newest values by uid; who is not among them did not deliver. `endpoints`, by
-    database and node, and `latencies` are all that was counted and measured there, `commands`, by database, what
-    was in the last minute."""
+    """Return the text of the metrics endpoint.
+
+    `raw_*` are the newest values from the agents by uid; objects without a sample are missing. `endpoints` (by database and node)
+    and `latencies` are totals since the console started. `commands` are the counts of the last minute, by database.
+    """
     name = (await cluster.load(session)).name
     page = Exposition()
     everything = (
@@ -48,39 +50,39 @@ async def expose(
     for family in everything:
         page.family(family.name, family.kind, family.help)
     machines = await nodes.every(session)
-    _tell_nodes(page, name, machines, raw_nodes)
-    own = render_labels({"cluster": name})
-    page.add("users_count", own, await users.count(session))
-    page.add("shardboard_store_bytes", own, await metrics.store_size(session))
+    _add_nodes(page, name, machines, raw_nodes)
+    own_labels = render_labels({"cluster": name})
+    page.add("users_count", own_labels, await users.count(session))
+    page.add("shardboard_store_bytes", own_labels, await metrics.store_size(session))
     databases = await bdbs.every(session)
-    _tell_promises(page, name, machines, databases, await shards.occupying(session))
-    _tell_databases(page, name, databases)
-    _tell_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
-    _tell_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
-    _tell_commands(page, name, commands)
-    _tell_shards(page, name, await shards.every(session), raw_shards, raw_tiers)
+    _add_provisional(page, name, machines, databases, await shards.occupying(session))
+    _add_databases(page, name, databases)
+    _add_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
+    _add_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
+    _add_commands(page, name, commands)
+    _add_shards(page, name, await shards.every(session), raw_shards, raw_tiers)
     return page.render()
 
 
-def _tell_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mapping[int, Raw]) -> None:
-    own = render_labels({"cluster": name})
-    page.add("total_nodes_count", own, len(machines))
-    page.add("total_live_nodes_count", own, sum(node.agent_status == "connected" for node in machines))
+def _add_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mapping[int, Raw]) -> None:
+    own_labels = render_labels({"cluster": name})
+    page.add("total_nodes_count", own_labels, len(machines))
+    page.add("total_live_nodes_count", own_labels, sum(node.agent_status == "connected" for node in machines))
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    page.add("shardboard_console_cpu_seconds_total", own, round(usage.ru_utime + usage.ru_stime, 3))
-    page.add("shardboard_console_resident_memory_bytes", own, _resident())
+    page.add("shardboard_console_cpu_seconds_total", own_labels, round(usage.ru_utime + usage.ru_stime, 3))
+    page.add("shardboard_console_resident_memory_bytes", own_labels, _resident())
     for node in machines:
         labels, values = {"cluster": name, "node": node.uid}, raw.get(node.uid)
         page.add(families.NODE_UP.name, render_labels(labels), int(values is not None))
         if values is not None:
-            _tell(page, families.NODE, render_labels(labels), values)
+            _add_values(page, families.NODE, render_labels(labels), values)
             for mode, (field, *contained) in families.CPU_MODES.items():
                 whole, parts = values[field], rates.add(values[part] for part in contained)
                 seconds = None if whole is None or parts is None else max(0.0, whole - parts)
                 page.add(families.CPU.name, render_labels({**labels, "mode": mode}), seconds)
 
 
-def _tell_promises(
+def _add_provisional(
     page: Exposition, name: str, machines: Iterable[Node], databases: Iterable[Bdb], rows: Iterable[Shard]
 ) -> None:
     shares = {bdb.uid: bdb.share for bdb in databases}
@@ -98,7 +100,7 @@ def _tell_promises(
             page.add(families.PROVISIONAL_FLASH.name, labels, max(0, node.flash_size - flash[node.uid]))
 
 
-def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
+def _add_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
     for bdb in rows:
         labels = render_labels({"cluster": name, "db": bdb.uid})
         described = {
@@ -115,7 +117,7 @@ def _tell_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
         page.add("db_replication_factor", labels, 2 if bdb.replication else 1)
 
 
-def _tell_endpoints(
+def _add_endpoints(
     page: Exposition, name: str, uids: Collection[int], endpoints: Mapping[tuple[int, int], Mapping[str, int]]
 ) -> None:
     for (uid, node_uid), totals in sorted(endpoints.items()):
@@ -123,15 +125,15 @@ def _tell_endpoints(
             continue
         labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1", "node": node_uid, "proxy": node_uid}
         rendered = render_labels(labels)
-        _tell(page, families.ENDPOINT, rendered, totals)
+        _add_values(page, families.ENDPOINT, rendered, totals)
         page.add(families.DISCONNECTIONS.name, rendered, max(0, totals["opened"] - totals["conns"]))
         for key, count in sorted(totals.items()):
             if key.startswith("error:"):
-                own = render_labels({**labels, "kind": key.removeprefix("error:")})
-                page.add(families.ENDPOINT_ERRORS.name, own, count)
+                own_labels = render_labels({**labels, "kind": key.removeprefix("error:")})
+                page.add(families.ENDPOINT_ERRORS.name, own_labels, count)
 
 
-def _tell_latencies(page: Exposition, name: str, uids: Collection[int], latencies: Mapping[Key, Histogram]) -> None:
+def _add_latencies(page: Exposition, name: str, uids: Collection[int], latencies: Mapping[Key, Histogram]) -> None:
     for (uid, kind), measured in sorted(latencies.items(), key=lambda item: item[0]):
         if uid in uids:
             labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1"}
@@ -139,14 +141,14 @@ def _tell_latencies(page: Exposition, name: str, uids: Collection[int], latencie
             page.add_histogram(families.LATENCY[kind].name, labels, buckets, measured.count, measured.total)
 
 
-def _tell_commands(page: Exposition, name: str, commands: Mapping[int, Sequence[Told]]) -> None:
-    for uid, told in sorted(commands.items()):
-        for command in most_used(told):
+def _add_commands(page: Exposition, name: str, commands: Mapping[int, Sequence[Told]]) -> None:
+    for uid, selected in sorted(commands.items()):
+        for command in most_used(selected):
             labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1", "command": command.name}
-            _tell(page, families.COMMANDS, render_labels(labels), vars(command))
+            _add_values(page, families.COMMANDS, render_labels(labels), vars(command))
 
 
-def _tell_shards(
+def _add_shards(
     page: Exposition, name: str, rows: Iterable[Shard], raw: Mapping[int, Raw], tiers: Mapping[int, Raw]
 ) -> None:
     for shard in rows:
@@ -163,32 +165,32 @@ def _tell_shards(
         page.add(families.UP.name, rendered, int(values is not None))
         if values is None:
             continue
-        _tell(page, families.SHARD, rendered, values)
+        _add_values(page, families.SHARD, rendered, values)
         for mode, field in families.PROCESS_CPU_MODES.items():
             page.add(families.PROCESS_CPU.name, render_labels({**labels, "mode": mode}), values[field])
         resident = render_labels({**labels, "memtype": "resident"})
         page.add(families.PROCESS_MEMORY.name, resident, values["used_memory_rss"])
         if (tier := tiers.get(shard.uid)) is not None:
-            _tell_tier(page, rendered, values, tier)
+            _add_tier(page, rendered, values, tier)
         page.add(families.LINK.name, rendered, 3 if primary else 1 if values["link_up"] else 2)
 
 
-def _tell_tier(page: Exposition, labels: str, values: Raw, tier: Raw) -> None:
-    _tell(page, families.TIER, labels, tier)
+def _add_tier(page: Exposition, labels: str, values: Raw, tier: Raw) -> None:
+    _add_values(page, families.TIER, labels, tier)
     page.add(families.USED_RAM.name, labels, values["used_memory"])
     page.add(families.MAX_RAM.name, labels, values["maxmemory"])
     files, live = tier["flash_file_bytes"], tier["flash_used_bytes"]
     page.add(families.DISK_FRAGMENTATION.name, labels, files / live if files is not None and live else None)
 
 
-def _tell(page: Exposition, told: Iterable[Family], labels: str, values: Mapping[str, Any]) -> None:
-    for family in told:
+def _add_values(page: Exposition, selected: Iterable[Family], labels: str, values: Mapping[str, Any]) -> None:
+    for family in selected:
         value = values[family.field]
         page.add(family.name, labels, None if value is None else value * family.factor)
 
 
 def _resident() -> int:
-    """Bytes; 0 where the kernel does not tell."""
+    """Return the resident memory in bytes; 0 if the kernel does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

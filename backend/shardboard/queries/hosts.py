@@ -1,4 +1,4 @@
-"""What of a node costs latency or data: settings that its agent saw, and what the console asks of its cores."""
+"""Host settings of nodes that cost latency or data, as agents report them, and the load that shards put on their cores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from shardboard.state.nodes import Node
 
 
 async def checks(session: AsyncSession, machines: Sequence[Node]) -> Mapping[int, list[dict[str, Any]]]:
-    """Of these nodes, by uid, in the form of the contract's HostCheck."""
+    """Return the checks of these nodes by uid, in the form of the contract's HostCheck."""
     every = {node.uid: node.facts["machine_id"] for node in await nodes.every(session)}
     threads = {bdb.uid: bdb.io_threads for bdb in await bdbs.every(session)}
     held: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Reading stored latency as a heat map: how many requests took how long, over time."""
+"""Stored latency as a heat map: number of requests by duration, over time."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -23,31 +23,31 @@ class HeatMap:
     columns: Columns
     rows: Rows
     seconds: Sequence[int]
-    """Of each column, in how many seconds requests were counted; 0 = nobody knows what happened."""
+    """By column, the number of seconds in which requests were counted; 0 = unknown."""
     counts: Sequence[Sequence[int]]
-    """Of each column, as `heat.column` makes it."""
+    """By column, as `heat.column` returns them."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Whose requests: of one database, at one endpoint, or all; and of which kinds of commands."""
+    """Selection of requests: of one database, of one endpoint, or all; and the kinds of commands."""
 
     bdb_uid: int | None = None
     endpoint: int | None = None
     kinds: Collection[str] = SERVED
 
     def includes(self, uid: int, kind: str = "") -> bool:
-        """Whether those of an endpoint, and of a kind, belong to it."""
+        """Return whether the endpoint `uid`, and the kind, are selected."""
         own = self.endpoint in (None, uid) and self.bdb_uid in (None, endpoints.database(uid))
         return own and (not kind or kind in self.kinds)
 
 
 async def heat_map(session: AsyncSession, subject: Subject, columns: Columns, per_decade: int | None) -> HeatMap:
-    """What is stored of these columns."""
+    """Return the stored latency of these columns."""
     step = columns.resolution.step
     stored = await state.cells(session, step, columns.first, columns.last)
     seconds = await _seconds(session, subject, columns)
-    # Hundreds of rows are milliseconds of work; other requests need not wait for them.
+    # Hundreds of rows take milliseconds, during which other requests must not wait.
     found = await asyncio.to_thread(_by_column, stored, subject.includes, columns)
     known = {place: max(found_in, 1) if place in found else found_in for place, found_in in enumerate(seconds)}
     rows = heat.rows((cell for each in found.values() for cell in each), per_decade)
@@ -66,19 +66,19 @@ def _by_column(
 
 
 async def _seconds(session: AsyncSession, subject: Subject, columns: Columns) -> list[int]:
-    """In how many seconds of each column an endpoint of the subject was heard; of several, the one that was heard most."""
+    """Return the number of seconds with samples in each column; with several endpoints, the highest number."""
     step = columns.resolution.step
     weight = weight_of("endpoints", "total_req")
     names = {number: layout for layout, number in (await metrics.layouts(session)).items()}
-    asked = ["total_req"] if step == 1 else ["total_req", weight]
-    frames = await metrics.columns(session, "endpoints", step, columns.first, columns.last, asked, names)
-    heard = [0.0] * columns.count
+    metric_columns = ["total_req"] if step == 1 else ["total_req", weight]
+    frames = await metrics.columns(session, "endpoints", step, columns.first, columns.last, metric_columns, names)
+    sampled = [0.0] * columns.count
     for frame in frames:
-        heard[(frame.t - columns.first) // columns.step] += _heard(frame, weight, subject)
-    return [round(each) for each in heard]
+        sampled[(frame.t - columns.first) // columns.step] += _sampled_seconds(frame, weight, subject)
+    return [round(each) for each in sampled]
 
 
-def _heard(frame: Frame, weight: str, subject: Subject) -> float:
+def _sampled_seconds(frame: Frame, weight: str, subject: Subject) -> float:
     counts = frame.columns.get(weight)
     if counts is None:
         counts = frame.columns["total_req"]

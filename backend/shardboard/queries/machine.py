@@ -1,4 +1,4 @@
-"""The machine that the console runs on, as bootstrap describes it."""
+"""The machine that the console runs on, in the form of the bootstrap API."""
 
 import ipaddress
 import os
@@ -14,7 +14,7 @@ from shardboard.schemas.nodes import SUPPORTED_DATABASE_VERSIONS
 
 
 def describe(storage_path: str) -> dict[str, Any]:
-    """Members of `local_node_info` in the REST reference (3.8); both spellings of the address list."""
+    """Return `local_node_info` of the REST reference (3.8); with both spellings of the address list."""
     addresses = _addresses()
     release = _os_release()
     size = float(psutil.disk_usage(storage_path).total)

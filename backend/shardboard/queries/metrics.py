@@ -1,4 +1,4 @@
-"""Reading stored metrics: intervals of objects for the REST reference's calls, columns over time for charts."""
+"""Stored metrics: intervals of objects for the REST reference, columns over time for charts."""
 
 import asyncio
 from array import array
@@ -20,18 +20,18 @@ from shardboard.state import metrics as state
 MEASURED = frozenset({"cluster", "bdbs"})
 """Topics whose latency is stored as histograms."""
 CHUNK = 64
-"""Frames read at once."""
+"""Number of frames that are read at a time."""
 CHARTED = MEASURED | {"endpoints"}
-"""Topics whose latency is stored at all; that of endpoints as cells."""
+"""Topics whose latency is stored; that of endpoints as cells."""
 
 
 ON_FLASH = {"bdbs": "flash", "shards": "flash_shards"}
-"""Topics whose objects may be on flash, and where what they have more is kept."""
+"""Topics whose objects may be on flash, and the topics that contain the additional metrics of those objects."""
 
 
 @dataclass(frozen=True)
 class History:
-    """`count` intervals of `step` seconds from `first` on; per metric one value per interval and uid, interval by interval."""
+    """`count` intervals of `step` seconds from `first`; by metric, one value per interval and uid, ordered by interval."""
 
     step: int
     first: int
@@ -40,13 +40,13 @@ class History:
     columns: "Mapping[str, array[float]]"
 
     def series(self, index: int) -> "list[array[float]]":
-        """One array over time per metric, of the uid at `index`; NaN = gap."""
+        """Return one array over time per metric for the uid at `index`; NaN = gap."""
         return [column[index :: len(self.uids)] for column in self.columns.values()]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Which part of the past is there in one resolution: `first <= t < last`."""
+    """The period `first <= t < last` that is retained in one resolution."""
 
     resolution: Resolution
     first: int
@@ -71,7 +71,7 @@ async def history(
     max_points: int,
     now: int,
 ) -> History:
-    """Columns of `first <= t < last` in the finest resolution that suits; all uids there are when `uids` is None."""
+    """Return the columns of `first <= t < last` in the finest suitable resolution; of all uids if `uids` is None."""
     step = intervals.choose(first, last, max_points, now).step
     begin, count = intervals.start(first, step), intervals.points(first, last, step)
     stored = [metric for metric in metrics if metric not in latency.METRICS] or ["total_req"]
@@ -101,7 +101,7 @@ def _over_time(frames: Sequence[Frame], part: "Part", count: int, metrics: Seque
 
 
 async def kept(session: AsyncSession, topic: str) -> list[Kept]:
-    """What is stored of a topic, finest resolution first."""
+    """Return the retained periods of a topic, finest resolution first."""
     found = {extent.step: extent for extent in await state.extents(session) if extent.topic == topic}
     return [
         Kept(resolution, found[resolution.step].first, found[resolution.step].last + resolution.step)
@@ -120,8 +120,10 @@ async def recent(
     uids: Collection[int] | None = None,
     metrics: Collection[str] = (),
 ) -> Found:
-    """Ended intervals with `since <= t < until`, of `uids` (all, when None) the `metrics` (all, when none is named); without
-    `since` as many as the reference keeps."""
+    """Return completed intervals with `since <= t < until`.
+
+    `uids` None selects all objects, empty `metrics` all metrics. Without `since`, as many intervals as the REST reference keeps.
+    """
 
     def span(resolution: Resolution) -> tuple[int, int]:
         ended = intervals.start(now, resolution.step)
@@ -142,7 +144,7 @@ async def recent(
 
 @dataclass(frozen=True)
 class Part:
-    """What of the stored past is wanted: `first <= t < last`; all `uids` when None, all `metrics` when there are none."""
+    """Selection of stored data: `first <= t < last`; all objects if `uids` is None, all metrics if `metrics` is empty."""
 
     topic: str
     step: int
@@ -151,10 +153,10 @@ class Part:
     uids: Collection[int] | None
     metrics: Collection[str]
     stored: Sequence[str] | None = None
-    """The columns to read; all when None."""
+    """Columns to read; None reads all."""
 
     def keep(self, frame: Frame) -> Frame:
-        """What of a frame is wanted, and nothing else in memory."""
+        """Return the selected part of a frame, without references to the rest."""
         names = [name for name in frame.columns if name[0] != "#" and (not self.metrics or name in self.metrics)]
         if self.uids is None:
             return Frame(frame.t, frame.uids, {name: frame.columns[name] for name in names})
@@ -164,7 +166,7 @@ class Part:
 
 
 async def _read(session: AsyncSession, part: Part) -> list[Frame]:
-    """A few frames at a time: each has all objects and metrics, and most may be unwanted."""
+    """Read in chunks: frames contain all objects and metrics, most of which may not be selected."""
     names, found = await _names(session), []
     for first in range(part.first, part.last, CHUNK * part.step):
         span = (part.step, first, min(first + CHUNK * part.step, part.last))
@@ -185,19 +187,19 @@ async def _read(session: AsyncSession, part: Part) -> list[Frame]:
         on_flash: list[Frame] = []
         if part.topic in ON_FLASH and part.stored is None:
             on_flash = await state.frames(session, ON_FLASH[part.topic], *span, names)
-        # It is work for a processor, and other requests need not wait for it.
-        found += await asyncio.to_thread(_completed, part, frames, measured, beside, on_flash)
+        # CPU-bound work must not block other requests.
+        found += await asyncio.to_thread(_select, part, frames, measured, beside, on_flash)
     return found
 
 
-def _completed(
+def _select(
     part: Part,
     frames: Sequence[Frame],
     measured: Sequence[tuple[int, bytes]],
     beside: Sequence[Frame],
     on_flash: Sequence[Frame],
 ) -> list[Frame]:
-    """Frames with what is computed from other tables, and without what is not wanted."""
+    """Return the selected part of frames, with the metrics that are computed from other tables."""
     if on_flash:
         frames = with_flash(frames, on_flash)
     if part.topic == "nodes" and part.stored is None:
@@ -206,10 +208,10 @@ def _completed(
         frames = [with_average(frame) for frame in frames]
     elif measured:
         decode = _cells if part.topic == "endpoints" else _histograms
-        wanted = None if part.topic == "cluster" else part.uids
+        selected = None if part.topic == "cluster" else part.uids
         data = dict(measured)
         frames = [
-            with_latency(part.topic, frame, decode(data[frame.t], wanted)) if frame.t in data else frame
+            with_latency(part.topic, frame, decode(data[frame.t], selected)) if frame.t in data else frame
             for frame in frames
         ]
     return [part.keep(frame) for frame in frames]
@@ -228,7 +230,7 @@ def _rows(data: bytes, uids: Collection[int] | None) -> Iterator[Row]:
 
 
 def with_latency(topic: str, frame: Frame, measured: Mapping[Key, Histogram]) -> Frame:
-    """A frame of databases, of endpoints, or of all together, and what was measured in its interval."""
+    """Return a frame of databases, of endpoints or of the cluster with the latency that was measured in its interval."""
     if not measured:
         return frame
     if topic == "cluster":
@@ -239,7 +241,7 @@ def with_latency(topic: str, frame: Frame, measured: Mapping[Key, Histogram]) ->
 
 
 def with_flash(frames: Sequence[Frame], of_flash: Sequence[Frame]) -> list[Frame]:
-    """Frames of databases or of shards, with what is known only of those on flash."""
+    """Return frames of databases or shards with the additional metrics of those on flash."""
     by_time = {frame.t: frame for frame in of_flash}
     found = []
     for frame in frames:
@@ -251,15 +253,15 @@ def with_flash(frames: Sequence[Frame], of_flash: Sequence[Frame]) -> list[Frame
 
 
 def with_average(frame: Frame) -> Frame:
-    """A frame of endpoints with the average latency, in microseconds, of the responses in its interval, by their name in the
-    REST reference."""
+    """Return a frame of endpoints with the average latency of the interval's responses, in microseconds, named as in the REST
+    reference."""
     times, counts = frame.columns["latency_time"], frame.columns["responses"]
     average = array("f", map(_average, times, counts))
     return Frame(frame.t, frame.uids, {**frame.columns, "total_res": counts, "avg_latency": average})
 
 
 def with_node_latency(frames: Sequence[Frame], of_endpoints: Sequence[Frame]) -> list[Frame]:
-    """Frames of nodes with the average latency, in microseconds, of what the endpoints of each have answered."""
+    """Return frames of nodes with the average latency of responses from each node's endpoints, in microseconds."""
     by_time = {frame.t: frame for frame in of_endpoints if len(frame.columns) > 1}
     found = []
     for frame in frames:
@@ -280,7 +282,7 @@ def _average(time: float, count: float) -> float:
 
 
 def metric_names(topic: str) -> frozenset[str]:
-    """What may be asked for: the metrics, and their highest and lowest seconds."""
+    """Return the metrics that can be requested, including their highest and lowest seconds."""
     measured = latency.METRICS if topic in CHARTED else ()
     return frozenset(name for name in (*rollup.columns_of(topic, 10), *measured) if not name.startswith("#"))
 

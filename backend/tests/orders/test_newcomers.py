@@ -33,5 +33,5 @@ def test_rows_are_where_the_plan_puts_them() -> None:
 
 def test_a_node_that_is_full_is_told() -> None:
     held = [shard(number, 1, port) for number, port in enumerate(SHARD_PORTS)]
-    with pytest.raises(NotAcceptable, match="Node 1 has no port left"):
+    with pytest.raises(NotAcceptable, match="Node 1 has no free port"):
         newcomers.rows([Placed(node_uid=1, pair=0, role="master")], 7, 1, held, [], {})
