@@ -1,1 +1,1 @@
-"""Loops that look and record. They never change desired state."""
+"""Loops that observe and record. They never change the desired state."""

@@ -1,4 +1,4 @@
-"""Looks every second for what is wrong though nothing says so, and keeps one open span per alarm in the log."""
+"""Checks every second for conditions that no event reports, and keeps one open span per alarm in the event log."""
 
 import asyncio
 import logging
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 READ_SECONDS = 5.0
-"""The store is read when something changed, and this often: stalls grow old without a change."""
+"""The store is read after each change and at this interval: stalls end with time, without a change."""
 
 
 @dataclass
-class _Known:
-    """What the store said when it was last read."""
+class _StoredState:
+    """State of the store when it was last read."""
 
     databases: dict[int, tuple[str, list[Part]]] = field(default_factory=dict)
     structure: list[Alarm] = field(default_factory=list)
@@ -38,18 +38,18 @@ class _Known:
     storage: dict[int, float] = field(default_factory=dict)
     lag_bytes: int = Policy.replication_lag_alarm_bytes
     on_flash: dict[int, int] = field(default_factory=dict)
-    """RAM of databases on flash, by uid."""
+    """RAM limits in bytes of databases on flash, by uid."""
     flash: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Of nodes with flash: how many bytes are promised, and how many there are."""
+    """Promised and installed bytes of flash, by node uid."""
     limits: dict[int, tuple[dict[str, Setting], int]] = field(default_factory=dict)
-    """Of databases: their alerts, and their memory limit in bytes."""
+    """Alert settings and memory limits in bytes, by database uid."""
     node_limits: dict[str, Setting] = field(default_factory=dict)
     memory: dict[int, int] = field(default_factory=dict)
-    """Of nodes, in bytes."""
+    """Memory in bytes, by node uid."""
 
 
 class AlarmCollector:
-    """Alarms survive a console: the next one takes up the spans that it finds open."""
+    """Raises, updates and ends alarms. Alarms survive a restart: a new console continues the open spans."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class AlarmCollector:
         agents: Agents,
         ends: Callable[[], Mapping[str, datetime]],
     ) -> None:
-        """`ends`: until when the console's own certificates hold, `server` and `ca`."""
+        """`ends` returns when the console's own certificates, `server` and `ca`, expire."""
         self._agents = agents
         self._ends = ends
         self._store = store
@@ -68,15 +68,15 @@ class AlarmCollector:
         self._live = live
         self._pulses = pulses
         self._board = Board()
-        self._known = _Known()
+        self._known = _StoredState()
         self._keys: dict[int, Keys] = {}
         self._refusals = alarms.Rises()
         self._unreadable = alarms.Rises()
         self._collapsed: dict[int, float] = {}
-        """Keys that a primary had before its collapse, by uid."""
+        """Number of keys before they collapsed, by uid of the primary."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self.resume()
         clock = asyncio.get_running_loop().time
         read_at = -READ_SECONDS
@@ -95,7 +95,7 @@ class AlarmCollector:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def resume(self) -> None:
-        """Take up what an earlier run of this console, or another one, raised. What could not be written was not raised."""
+        """Load the alarms that this or another console has raised. Alarms that could not be written count as not raised."""
         self._board.raised.clear()
         async with self._store.read() as session:
             for event in await events.open_alarms(session):
@@ -107,12 +107,12 @@ class AlarmCollector:
                     self._collapsed[alarm.shard_uid] = alarm.details["keys_before"]
 
     async def read(self) -> None:
-        """What the store says."""
-        known = _Known()
+        """Read the store."""
+        known = _StoredState()
         async with self._store.read() as session:
-            around = await cluster.load(session)
-            known.lag_bytes = around.rules.replication_lag_alarm_bytes
-            wanted = around.settings.alert_settings
+            here = await cluster.load(session)
+            known.lag_bytes = here.rules.replication_lag_alarm_bytes
+            wanted = here.settings.alert_settings
             known.node_limits = alert_settings.of("node", wanted)
             parts: dict[int, list[Part]] = defaultdict(list)
             rows = await shards.every(session)
@@ -136,7 +136,7 @@ class AlarmCollector:
                 found = alarms.of_database(
                     bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, parts=parts[bdb.uid]
                 )
-                # A shard that is replaced on its node has its successor beside it for a while.
+                # A shard that is replaced on its own node has its replacement on the same node for some time.
                 moving = bdb.status == "active-change-pending"
                 known.structure += [alarm for alarm in found if not (moving and alarm.type == "alarm_pair_on_one_node")]
             stalls = await observations.stalls(session)
@@ -169,7 +169,7 @@ class AlarmCollector:
             Certificate(alert, what, known[name])
             for name, alert, what in (
                 ("server", "cluster_certs_about_to_expire", "The certificate of the console's port"),
-                ("ca", "cluster_ca_cert_about_to_expire", "The certificate of the console's authority"),
+                ("ca", "cluster_ca_cert_about_to_expire", "The CA certificate of the console"),
             )
             if name in known
         ]
@@ -181,7 +181,7 @@ class AlarmCollector:
         ]
 
     async def look(self, now: float) -> None:
-        """Raise, change and end alarms by what holds at `now` (seconds of a monotonic clock)."""
+        """Raise, update and end alarms by the state at `now` (seconds of a monotonic clock)."""
         found = [
             *self._known.structure,
             *self._of_nodes(),
@@ -189,9 +189,9 @@ class AlarmCollector:
             *self._of_flash(now),
             *self._of_limits(),
         ]
-        fresh, changed, over = self._board.update(now, found)
-        if fresh or changed or over:
-            await self._write(fresh, changed, over)
+        raised, changed, ended = self._board.update(now, found)
+        if raised or changed or ended:
+            await self._write(raised, changed, ended)
 
     def _of_nodes(self) -> list[Alarm]:
         found = []
@@ -208,14 +208,14 @@ class AlarmCollector:
         _, raw = self._live.raw()
         for bdb_uid, (name, parts) in self._known.databases.items():
             for part in parts:
-                if part.uid not in raw:  # a second without news is no end of anything
-                    found += self._unsaid(part)
+                if part.uid not in raw:  # a missing sample must not end alarms
+                    found += self._kept_without_sample(part)
                 elif part.role == "slave":
                     lag = self._live.latest(f"shards:{bdb_uid}", str(part.uid)).get("repl_lag_bytes")
                     found += alarms.lagging(bdb_uid, name, part, lag, self._known.lag_bytes)
                 else:
                     found += self._of_keys(bdb_uid, name, part, raw[part.uid])
-                    self._note_refusals(part.uid, raw[part.uid], now)
+                    self._record_refusals(part.uid, raw[part.uid], now)
             found += alarms.memory_full(bdb_uid, name, parts, self._refusals, now)
         return found
 
@@ -252,13 +252,13 @@ class AlarmCollector:
             )
         return found
 
-    def _note_refusals(self, uid: int, raw: Mapping[str, float | None], now: float) -> None:
+    def _record_refusals(self, uid: int, raw: Mapping[str, float | None], now: float) -> None:
         started_at, count = raw["started_at"], raw["oom_errors"]
         if started_at is not None and count is not None:
             self._refusals.note(uid, started_at, count, now)
 
-    def _unsaid(self, part: Part) -> list[Alarm]:
-        """What samples had told of a shard that lives and says nothing."""
+    def _kept_without_sample(self, part: Part) -> list[Alarm]:
+        """Return the alarms from samples of a shard that is up, but has no sample in this second. They remain raised."""
         keys = [
             (type_, part.uid) for type_ in ("alarm_keys_collapsed", "alarm_replication_lag") if part.status != "down"
         ]
@@ -279,11 +279,11 @@ class AlarmCollector:
             del self._collapsed[part.uid]
         return alarm
 
-    async def _write(self, fresh: Sequence[Alarm], changed: Sequence[Alarm], over: Sequence[Key]) -> None:
+    async def _write(self, raised: Sequence[Alarm], changed: Sequence[Alarm], ended: Sequence[Key]) -> None:
         async with self._store.begin() as session:
-            await cluster.load_for_update(session)  # another console on this store sees the same
+            await cluster.load_for_update(session)  # serializes consoles on the same store, which see the same alarms
             spans = {_alarm(event).key: event for event in await events.open_alarms(session)}
-            for alarm in (*fresh, *changed):
+            for alarm in (*raised, *changed):
                 span = spans.get(alarm.key)
                 if span is not None:
                     span.description, span.details = alarm.description, {**alarm.details, "open": True}
@@ -300,7 +300,7 @@ class AlarmCollector:
                     shard_uid=alarm.shard_uid,
                     details={**alarm.details, "open": True},
                 )
-            for key in over:
+            for key in ended:
                 if (span := spans.get(key)) is not None:
                     span.ended_at = datetime.now(UTC)
                     span.details = {**span.details, "open": False}

@@ -1,8 +1,8 @@
-"""Writes every second of metrics to the store, rolls seconds up into longer intervals, and forgets what is too old.
+"""Writes each second of metrics to the store, rolls seconds up into longer intervals, and deletes old data.
 
-A second is written in one transaction as soon as it was told; when a part of it comes late it is written again, and every interval
-that holds it is rolled up again from the rows below it. Nothing is accumulated in memory, so a console that was killed continues
-from the rows it left.
+A second is written in one transaction as soon as it is published. If a part of it arrives late, the second is written again, and
+each interval that contains it is rolled up again from the rows of the finer resolution. Nothing is accumulated in memory, so a
+console that was killed continues from the rows in the store.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from shardboard.state.latency import Measured
 log = logging.getLogger(__name__)
 
 OPEN_EVERY = 60
-"""Seconds between two roll-ups of a 5 min interval that has not ended: how far coarse charts lag behind."""
+"""Seconds between two roll-ups of an unfinished 5 min interval: the maximum delay of coarse charts."""
 FORGET_EVERY = 5
-"""Seconds between two deletions; each is of one resolution, and of at most FORGET_ROWS intervals."""
+"""Seconds between two deletions. Each covers one resolution and at most FORGET_ROWS intervals."""
 FORGET_ROWS = 200
 PATIENCE = 5
-"""Seconds after which an interval counts as over although no later second was told."""
+"""Seconds after which an interval counts as finished even if no later second was published."""
 
 
 class Archive:
-    """One task. `restore` comes before the collectors start, `run` beside them."""
+    """Archive of metrics, one task. Call `restore` before the collectors start; `run` runs concurrently with them."""
 
     def __init__(self, store: Store, bus: Bus, live: Live) -> None:
         self._store = store
@@ -44,13 +44,13 @@ class Archive:
         self._layouts: dict[tuple[str, ...], int] = {}
         self._unwritten: set[int] = set()
         self._stale: dict[int, set[int]] = defaultdict(set)
-        """Beginnings of the intervals to roll up, by step."""
+        """Start times of intervals to roll up, by step."""
         self._rolled_open = 0
         self._forgotten = 0.0
         self._forgetting = cycle(RESOLUTIONS)
 
     async def restore(self) -> None:
-        """Fill the rings with what an earlier console has stored, and find the intervals that it did not finish."""
+        """Load stored seconds into the rings, and find the intervals that an earlier console did not finish."""
         now = int(time.time())
         async with self._store.begin() as session:
             self._layouts = await metrics.layouts(session)
@@ -74,23 +74,23 @@ class Archive:
         await self._roll_up(now)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("settled") as settled:
             while True:
                 await settled.until(lambda _: True, 1)
                 await self.step()
 
     async def step(self) -> None:
-        """Write what is new, roll up what is due, forget a little."""
+        """Write new seconds, roll up due intervals, and delete some old data."""
         self._unwritten |= self._live.take_settled()
         oldest = self._live.newest - SHARD_RETENTION
-        self._unwritten = {t for t in self._unwritten if t > oldest}  # as far as it can still be told
+        self._unwritten = {t for t in self._unwritten if t > oldest}  # older seconds are no longer in the rings
         try:
             await self._write()
             await self._roll_up(max(self._live.newest + 1, int(time.time()) - PATIENCE))
-            await self._forget()
-        except (SQLAlchemyError, OSError):  # the store may be back in a moment, and the rings remember
-            log.exception("metrics could not be stored")
+            await self._delete_old()
+        except (SQLAlchemyError, OSError):  # the store may be available again soon, and the rings still hold the data
+            log.exception("archive: storing metrics failed")
             await asyncio.sleep(1)
 
     async def _write(self) -> None:
@@ -113,11 +113,11 @@ class Archive:
         self._stale[RESOLUTIONS[1].step] |= intervals.starts(seconds, RESOLUTIONS[1].step)
 
     async def _roll_up(self, now: int) -> None:
-        """Every interval that is due, from the finest level up: what is rolled up makes the level above due."""
-        look_at_open = now - self._rolled_open >= OPEN_EVERY
+        """Roll up due intervals, finest resolution first, because each roll-up makes the next coarser interval due."""
+        include_open = now - self._rolled_open >= OPEN_EVERY
         for resolution in RESOLUTIONS[1:]:
             stale = self._stale[resolution.step]
-            due = sorted(begin for begin in stale if _is_due(begin, resolution.step, now, look_at_open))
+            due = sorted(begin for begin in stale if _is_due(begin, resolution.step, now, include_open))
             if not due:
                 continue
             async with self._store.begin() as session:
@@ -127,7 +127,7 @@ class Archive:
             above = intervals.parent(resolution.step)
             if above is not None:
                 self._stale[above] |= intervals.starts(due, above)
-        if look_at_open:
+        if include_open:
             self._rolled_open = now
 
     async def _roll_up_one(self, session: AsyncSession, resolution: Resolution, begin: int) -> None:
@@ -147,7 +147,7 @@ class Archive:
             made = Measured(begin, histogram.merged(measured.values()), of_endpoints)
             await latency.write(session, resolution.step, [made])
 
-    async def _forget(self) -> None:
+    async def _delete_old(self) -> None:
         now = time.time()
         if now - self._forgotten < FORGET_EVERY:
             return
@@ -163,8 +163,8 @@ class Archive:
         return {number: columns for columns, number in self._layouts.items()}
 
 
-def _is_due(begin: int, step: int, now: int, look_at_open: bool) -> bool:
-    """Closed intervals at once. Open ones of 5 min now and then, and those above whenever a part of theirs was rolled up."""
+def _is_due(begin: int, step: int, now: int, include_open: bool) -> bool:
+    """Return whether to roll up: finished intervals immediately, unfinished 5 min intervals periodically, coarser ones always."""
     if begin + step <= now:
         return True
-    return step > RESOLUTIONS[2].step or (step == RESOLUTIONS[2].step and look_at_open)
+    return step > RESOLUTIONS[2].step or (step == RESOLUTIONS[2].step and include_open)

@@ -1,7 +1,7 @@
-"""Collects what load generators tell, line by line, and lets go of them afterwards.
+"""Collects the output of load generators line by line, and removes the loads from their nodes afterwards.
 
-Lines are numbered, and a line is stored in the transaction that notes its number: a console that was killed, or a node that was
-out of reach, costs no second and doubles none.
+Lines are numbered, and a line is stored in the same transaction as its number. So no second is lost or stored twice if a console is
+killed or a node is temporarily unreachable.
 """
 
 import asyncio
@@ -25,28 +25,28 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 WAIT_SECONDS = 2.0
-"""How long an agent waits for a line."""
+"""How long an agent waits for a new line."""
 RETRY_SECONDS = 0.5
 LOST_SECONDS = 300.0
-"""A node that is away for longer than any drill is not waited for."""
+"""After this time without a response, a node is given up. It is longer than any drill."""
 SILENT_SECONDS = 120.0
-"""A generator that tells nothing for so long hangs: it tells something every second."""
+"""After this time without output, a generator counts as hung, because generators write at least one line per second."""
 
 
 class BenchmarkCollector:
-    """One task per load that some node holds."""
+    """Runs one task for each load that exists on a node."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
         self._followers: Tasks[str] = Tasks()
-        self._letting_go: set[str] = set()
+        self._removing: set[str] = set()
         self._newest: dict[tuple[int, Step], dict[int, Tally]] = {}
-        """Seconds of steps under way, as far as their generators have told them."""
+        """Seconds of running steps, by step and time, as far as their generators have reported them."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with self._followers.ending():
             with self._bus.listen("change") as changes:
                 while True:
@@ -61,67 +61,67 @@ class BenchmarkCollector:
         for load in held:
             row = rows.get(load.benchmark_uid)
             over = row is None or row.status not in OPEN
-            if over and load.status in ("running", "stopping") and load.uid not in self._letting_go:
-                self._followers.cancel(load.uid)  # its node did not hear that it is to end
-                self._letting_go.add(load.uid)
+            if over and load.status in ("running", "stopping") and load.uid not in self._removing:
+                self._followers.cancel(load.uid)  # its node could not be reached to stop the load
+                self._removing.add(load.uid)
             if load.uid not in self._followers and (over or load.status in ("running", "stopping", "ended", "failed")):
-                work = self._let_go(load, places) if over else self._follow(load, places)
+                work = self._remove(load, places) if over else self._follow(load, places)
                 self._followers.start(load.uid, work)
-        self._letting_go &= {load.uid for load in held}
+        self._removing &= {load.uid for load in held}
         alive = {load.benchmark_uid for load in held}
         self._newest = {key: seconds for key, seconds in self._newest.items() if key[0] in alive}
 
     async def _follow(self, load: BenchmarkLoad, places: dict[int, NodeRef]) -> None:
         node = places.get(load.node_uid)
         loop = asyncio.get_running_loop()
-        heard = answered = loop.time()
+        last_output = answered = loop.time()
         number = load.lines
         while load.status in ("running", "stopping"):
             if node is None:
-                await self._give_up(load, "Its node does not exist any more.")
+                await self._give_up(load, "The node no longer exists.")
                 return
             try:
                 told = await self._agents.read_load(node, load.uid, number, WAIT_SECONDS)
             except AgentError as error:
                 if isinstance(error, AgentRefused) or loop.time() - answered > LOST_SECONDS:
-                    await self._give_up(load, f"What it measured cannot be collected: {error.reason}.")
+                    await self._give_up(load, f"The results cannot be collected: {error.reason}.")
                     return
                 await asyncio.sleep(RETRY_SECONDS)
-                heard = loop.time()
+                last_output = loop.time()
                 continue
             answered = loop.time()
             if told.lines or told.state != "running":
-                heard = answered
+                last_output = answered
                 load = await self._keep(load, told, number)
                 number += len(told.lines)
-            elif loop.time() - heard > SILENT_SECONDS:
-                await self._give_up(load, f"The load generator told nothing for {SILENT_SECONDS:.0f} s.")
+            elif loop.time() - last_output > SILENT_SECONDS:
+                await self._give_up(load, f"The load generator wrote no output for {SILENT_SECONDS:.0f} s.")
                 return
         await self._finish(load, node)
 
     async def _keep(self, load: BenchmarkLoad, told: LoadLines, before: int) -> BenchmarkLoad:
-        """Store lines, and what they mean for the load."""
-        said = [(number, _decoded(line)) for number, line in enumerate(told.lines, before + 1)]
-        seconds = [Told(load.uid, number, each) for number, each in said if each.get("kind") == "second"]
+        """Store lines, and update the load with their contents."""
+        record = [(number, _decoded(line)) for number, line in enumerate(told.lines, before + 1)]
+        seconds = [Told(load.uid, number, each) for number, each in record if each.get("kind") == "second"]
         async with self._store.begin() as session:
-            own = await benchmarks.load(session, load.uid)
-            if own is None:  # the run was deleted
+            stored = await benchmarks.load(session, load.uid)
+            if stored is None:  # the run was deleted
                 return BenchmarkLoad(uid=load.uid, status="failed")
             await benchmarks.add_seconds(session, seconds)
-            own.lines = before + len(said)
-            for _, each in said:
-                _note(own, each)
+            stored.lines = before + len(record)
+            for _, each in record:
+                _apply_line(stored, each)
             if told.state != "running":
-                _end(own, told)
+                _end(stored, told)
         for second in seconds:
-            self._tell(own, second.said)
-        return own
+            self._publish(stored, second.said)
+        return stored
 
-    def _tell(self, load: BenchmarkLoad, said: dict[str, Any]) -> None:
-        """To the browsers that look at this run: the second, as far as its generators have told it."""
+    def _publish(self, load: BenchmarkLoad, record: dict[str, Any]) -> None:
+        """Publish a second to the browsers that show this run, as far as its generators have reported it."""
         step = Step(load.phase, load.repetition)
-        tally = benchmark_seconds.tally(said)
-        t = int(said.get("t", 0))
+        tally = benchmark_seconds.tally(record)
+        t = int(record.get("t", 0))
         known = self._newest.setdefault((load.benchmark_uid, step), {})
         known.setdefault(t, Tally()).add(tally)
         for old in [other for other in known if other < t - 10]:
@@ -129,23 +129,23 @@ class BenchmarkCollector:
         topic = f"benchmark:{load.benchmark_uid}"
         if not self._bus.heard(f"frame:{topic}"):
             return
-        whole = known[t]
+        combined = known[t]
         frame = {
             "topic": topic,
             "uid": load.benchmark_uid,
             "phase": step.phase,
             "repetition": step.repetition,
             "t": t,
-            "at": whole.at,
+            "at": combined.at,
             "progress": load.progress,
-            "values": whole.row(),
-            "errors": dict(whole.errors),
-            "histogram": whole.buckets(),
+            "values": combined.row(),
+            "errors": dict(combined.errors),
+            "histogram": combined.buckets(),
         }
         self._bus.publish(f"frame:{topic}", told("benchmark", frame))
 
     async def _finish(self, load: BenchmarkLoad, node: NodeRef | None) -> None:
-        """Keep the generator's own report, and let the node forget it."""
+        """Store the generator's own report, and remove the load from the node."""
         if node is not None:
             try:
                 reports = await self._agents.load_reports(node, load.uid)
@@ -154,72 +154,72 @@ class BenchmarkCollector:
                         if await benchmarks.load(session, load.uid) is not None:
                             await benchmarks.keep_report(session, load.uid, reports.memtier_json)
                 await self._agents.remove_load(node, load.uid)
-            except AgentError:  # looked at again
+            except AgentError:  # retried by the next refresh
                 await asyncio.sleep(RETRY_SECONDS)
                 return
         await self._release(load)
 
-    async def _let_go(self, load: BenchmarkLoad, places: dict[int, NodeRef]) -> None:
-        """Of a run that is over: nobody will read what it tells."""
+    async def _remove(self, load: BenchmarkLoad, places: dict[int, NodeRef]) -> None:
+        """Remove the load of a run that has ended from its node, without reading more output."""
         node = places.get(load.node_uid)
         if node is not None:
             try:
                 await self._agents.remove_load(node, load.uid)
-            except AgentRefused:  # an agent of an older release, which has never begun it
-                log.info("node %s knows of no load generators", load.node_uid)
-            except AgentError:  # looked at again
+            except AgentRefused:  # an agent of an older release, which never started the load
+                log.info("benchmarks: the agent of node %s does not support load generators", load.node_uid)
+            except AgentError:  # retried by the next refresh
                 await asyncio.sleep(RETRY_SECONDS)
                 return
         await self._release(load)
 
     async def _give_up(self, load: BenchmarkLoad, reason: str) -> None:
-        """Its node keeps what it has until the run is over; then it is told to forget it."""
+        """Mark the load as failed. Its node keeps the output until the run ends, when the load is removed."""
         async with self._store.begin() as session:
-            own = await benchmarks.load(session, load.uid)
-            if own is not None:
-                own.status, own.detail = "failed", reason
+            stored = await benchmarks.load(session, load.uid)
+            if stored is not None:
+                stored.status, stored.detail = "failed", reason
 
     async def _release(self, load: BenchmarkLoad) -> None:
         async with self._store.begin() as session:
-            own = await benchmarks.load(session, load.uid)
-            if own is not None:
-                own.held = False
-                if own.status not in benchmark_plan.ENDED:
-                    own.status = "failed"
+            stored = await benchmarks.load(session, load.uid)
+            if stored is not None:
+                stored.held = False
+                if stored.status not in benchmark_plan.ENDED:
+                    stored.status = "failed"
 
 
 def _decoded(line: str) -> dict[str, Any]:
     try:
-        said = json.loads(line)
+        record = json.loads(line)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
-def _note(load: BenchmarkLoad, said: dict[str, Any]) -> None:
-    match said.get("kind"):
+def _apply_line(load: BenchmarkLoad, record: dict[str, Any]) -> None:
+    match record.get("kind"):
         case "begin":
-            load.began = said
+            load.began = record
         case "second":
-            progress = said.get("progress")
+            progress = record.get("progress")
             load.progress = min(1.0, float(progress)) if isinstance(progress, int | float) else load.progress
         case "end":
-            load.ended = said
+            load.ended = record
         case "error":
-            load.detail = str(said.get("message", ""))
+            load.detail = str(record.get("message", ""))
 
 
 def _end(load: BenchmarkLoad, told: LoadLines) -> None:
-    """Its process has ended and all lines are there: how it went."""
+    """Set the final status of a load whose process has ended and whose lines are complete."""
     last = load.ended or {}
     if last.get("measured") or last.get("stopped"):
         load.status, load.progress = "ended", 1.0
         return
     load.status = "failed"
     if load.ended is not None:
-        load.detail = load.detail or "Nothing was measured: no operation succeeded."
+        load.detail = load.detail or "No measurements: no operation succeeded."
     elif told.state == "absent":
-        load.detail = load.detail or "The load generator is gone, and what it has measured with it."
+        load.detail = load.detail or "The load generator no longer exists, and its measurements are lost."
     else:
-        said = told.said.strip().splitlines()
-        load.detail = load.detail or " ".join(["The load generator ended without a report.", *said[-1:]])
+        record = told.said.strip().splitlines()
+        load.detail = load.detail or " ".join(["The load generator ended without a report.", *record[-1:]])

@@ -1,4 +1,4 @@
-"""Sends what a receiver is told in the form that it understands: JSON, alerts of Alertmanager, mail, or syslog."""
+"""Delivers messages in the format of the receiver: JSON, Alertmanager alerts, mail, or syslog."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from shardboard.state.webhooks import Webhook
 
 
 class Courier:
-    """Every call raises HookFailed."""
+    """Delivery to receivers. All methods raise HookFailed."""
 
     def __init__(self, hooks: Hooks, post: Mails, syslog: Syslog) -> None:
         self._hooks = hooks
@@ -36,17 +36,17 @@ class Courier:
                 await self._json(row.url, row, webhooks.message(event, what, cluster.name), delivery)
 
     async def again(self, row: Webhook, events: Sequence[Event], cluster: Cluster, now: datetime) -> None:
-        """These go on: Alertmanager would take them for over if it was not told so."""
+        """Send active alarms again, because Alertmanager would otherwise treat them as resolved."""
         if row.kind == "alertmanager" and events:
-            told = alertmanager.alerts(events, cluster.name, now)
-            await self._alerts(row, told, f"{row.uid}-again-{int(now.timestamp())}")
+            payload = alertmanager.alerts(events, cluster.name, now)
+            await self._alerts(row, payload, f"{row.uid}-again-{int(now.timestamp())}")
 
     async def tell_of_audit(self, row: Webhook, lines: Sequence[AuditLine], cluster: Cluster) -> None:
-        told = [(line, line.link) for line in lines]
+        payload = [(line, line.link) for line in lines]
         if row.kind == "syslog":
-            await self._syslog.send(row.url, row.ca, [syslog.of_line(*each, cluster.name) for each in told])
+            await self._syslog.send(row.url, row.ca, [syslog.of_line(*each, cluster.name) for each in payload])
         else:
-            body = webhooks.audit_message(told, cluster.name)
+            body = webhooks.audit_message(payload, cluster.name)
             await self._json(row.url, row, body, f"{row.uid}-audit-{lines[0].uid}-{lines[-1].uid}")
 
     async def test(self, row: Webhook, by: str, cluster: Cluster, now: datetime) -> None:
@@ -61,11 +61,11 @@ class Courier:
             case _:
                 await self._json(row.url, row, webhooks.trial(cluster.name, by), delivery)
 
-    async def _alerts(self, row: Webhook, told: list[dict[str, Any]], delivery: str) -> None:
-        await self._json(alertmanager.address(row.url), row, told, delivery)
+    async def _alerts(self, row: Webhook, payload: list[dict[str, Any]], delivery: str) -> None:
+        await self._json(alertmanager.address(row.url), row, payload, delivery)
 
-    async def _json(self, url: str, row: Webhook, told: Any, delivery: str) -> None:
-        body = json.dumps(told, separators=(",", ":")).encode()
+    async def _json(self, url: str, row: Webhook, payload: Any, delivery: str) -> None:
+        body = json.dumps(payload, separators=(",", ":")).encode()
         await self._hooks.send(url, body, webhooks.headers(row.secret, body, delivery), row.ca)
 
     async def _mail(self, row: Webhook, message: EmailMessage, cluster: Cluster) -> None:

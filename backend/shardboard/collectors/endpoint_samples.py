@@ -1,4 +1,4 @@
-"""What proxies tell with the samples of their nodes: the newest of each, totals since this console started, and latency."""
+"""Proxy readings from node samples: the newest of each proxy, totals since this console started, and latency."""
 
 import time
 from collections import Counter, defaultdict
@@ -11,20 +11,20 @@ from shardboard.domain.rates import Value
 from shardboard.driver.ports import ENDPOINT_FIELDS, ProxyReading
 
 STALE = 10
-"""Seconds after which what a proxy told last is no news."""
+"""Age in seconds from which a proxy's last reading counts as outdated."""
 
 
 class EndpointSamples:
-    """Taken in by node, asked for by database and node."""
+    """Endpoint metrics, received by node and available by database and node."""
 
     def __init__(self, retention: int) -> None:
         self.latencies = Latencies(retention)
         self.totals: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-        """By database and node: ENDPOINT_FIELDS, and errors as `error:<kind>`."""
+        """Totals by database and node: ENDPOINT_FIELDS, and errors as `error:<kind>`."""
         self._newest: dict[int, tuple[int, ProxyReading]] = {}
 
     def ingest(self, node_uid: int, t: int, proxy: ProxyReading) -> dict[tuple[int, int], Mapping[str, Value]]:
-        """Take one second of one node's proxy; the metrics of its endpoints in it."""
+        """Store one second of a node's proxy. Returns the metrics of its endpoints in that second."""
         if t >= self._newest.get(node_uid, (0, None))[0]:
             self._newest[node_uid] = (t, proxy)
         rows: dict[tuple[int, int], Mapping[str, Value]] = {}
@@ -46,12 +46,12 @@ class EndpointSamples:
         return rows
 
     def newest(self) -> dict[int, ProxyReading]:
-        """What every node's proxy told last, by node, unless that is STALE."""
+        """Return the last reading of each node's proxy by node uid, except outdated ones."""
         now = time.time()
         return {node_uid: reading for node_uid, (t, reading) in self._newest.items() if now - t < STALE}
 
     def keep(self, bdb_uids: Collection[int]) -> None:
-        """Forget all other databases."""
+        """Remove all other databases."""
         self.latencies.keep(bdb_uids)
         for key in [key for key in self.totals if key[0] not in bdb_uids]:
             del self.totals[key]

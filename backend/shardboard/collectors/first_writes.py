@@ -1,4 +1,4 @@
-"""Adds to each failover when writes were good again, as far as samples tell: once a second, so by which second, not when."""
+"""Adds to each failover the second by which writes succeeded again. Samples are taken once a second, so it is an upper limit."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,13 +13,14 @@ from shardboard.state import events
 
 LOOK_SECONDS = 1.0
 GIVE_UP = timedelta(seconds=60)
-"""After this nobody wrote, and nothing is claimed."""
+"""After this time without a write, no time is recorded."""
 
 
 def first_write(seconds: Sequence[tuple[int, Value, Value]], after: float) -> int | None:
-    """The first second by which a shard had carried out a write as primary, from (second, is it primary, its write commands).
+    """Return the first second by which a shard had executed a write as primary, or None.
 
-    Writes that it received by replication are counted, too: only what was added between two samples of a primary is certain.
+    `seconds` are (second, whether it is primary, its write commands). Writes from replication are counted as well, so only an
+    increase between two samples as primary is certain.
     """
     for (_, led, before), (t, leads, now) in pairwise(seconds):
         if t > after and led == leads == 1.0 and before is not None and now is not None and now > before:
@@ -28,7 +29,7 @@ def first_write(seconds: Sequence[tuple[int, Value, Value]], after: float) -> in
 
 
 class FirstWrites:
-    """`first_write_by` in the details of `shard_failover`: ISO second, or null when nobody wrote within GIVE_UP."""
+    """Sets `first_write_by` in the details of `shard_failover`: ISO time of the second, or null without a write within GIVE_UP."""
 
     def __init__(self, store: Store, bus: Bus, live: Live) -> None:
         self._store = store
@@ -37,7 +38,7 @@ class FirstWrites:
         self._open: set[int] = set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with self._store.read() as session:
             now = datetime.now(UTC)
             recent = await events.touching(session, ("shard_failover",), now - GIVE_UP, now, limit=1000)
@@ -49,7 +50,7 @@ class FirstWrites:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self, fresh: set[int]) -> None:
-        """Take in new events, and write what is known by now."""
+        """Include new events, and record what is known by now."""
         if not fresh and not self._open:
             return
         async with self._store.read() as session:
@@ -63,12 +64,12 @@ class FirstWrites:
         for event in waiting:
             t = first_write(self._live.writes_of(event.details["heir"]), event.time.timestamp())
             if t is not None or datetime.now(UTC) - event.time > GIVE_UP:
-                await self._tell(event.uid, t)
+                await self._record(event.uid, t)
 
-    async def _tell(self, uid: int, t: int | None) -> None:
-        told = None if t is None else datetime.fromtimestamp(t, UTC).isoformat().replace("+00:00", "Z")
+    async def _record(self, uid: int, t: int | None) -> None:
+        first_write_by = None if t is None else datetime.fromtimestamp(t, UTC).isoformat().replace("+00:00", "Z")
         async with self._store.begin() as session:
             event = await events.by_uid(session, uid)
             if event is not None:
-                event.details = {**event.details, "first_write_by": told}
+                event.details = {**event.details, "first_write_by": first_write_by}
         self._open.discard(uid)

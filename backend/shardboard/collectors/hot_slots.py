@@ -1,7 +1,7 @@
-"""Asks primaries which slots take most, when somebody wants to know: nobody asks every second for what few look at.
+"""Polls primaries for their hottest slots on demand, because few clients need them.
 
-The last two looks at a database are kept, so that counts become rates. However many readers there are, there is one look at a
-time, and at most one a second.
+The last two snapshots of a database are kept, so that rates can be computed from counts. However many clients read, there is one
+poll at a time, and at most one per second.
 """
 
 import asyncio
@@ -19,27 +19,27 @@ from shardboard.state import bdbs, nodes, shards
 from shardboard.state.shards import Shard
 
 LEAST_SECONDS = 1.0
-"""What is younger than this is not asked for again."""
+"""Minimum age before a snapshot is refreshed."""
 FORGOTTEN_SECONDS = 600.0
-"""Rates over longer than this would hide what is hot now."""
+"""Maximum age of the previous snapshot. Rates over a longer period would hide what is hot now."""
 Key = tuple[int, Metric]
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the primaries of one database said, and what they had said the time before."""
+    """Responses of a database's primaries, and their previous responses."""
 
     asked_at: float
-    """Monotonic."""
+    """Time of the poll, monotonic clock."""
     now: Sequence[Told] = ()
     before: Mapping[int, Told] = field(default_factory=dict)
-    """By shard."""
+    """Previous responses by shard uid."""
     detail: str = ""
-    """Why nobody was asked; empty when somebody was."""
+    """Reason why no primary was polled; otherwise empty."""
 
 
 class SlotLooks:
-    """Looks at databases, by uid and metric."""
+    """Snapshots of databases, by uid and metric."""
 
     def __init__(self, store: Store, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class SlotLooks:
         self._asking: dict[Key, asyncio.Task[Look | None]] = {}
 
     async def look(self, bdb_uid: int, by: Metric) -> Look | None:
-        """The newest look, taken now unless there is a fresh one; None when there is no such database."""
+        """Return the newest snapshot, taken now unless a fresh one exists; None if the database does not exist."""
         key, now = (bdb_uid, by), self._clock()
         self._kept = {each: kept for each, kept in self._kept.items() if now - kept.asked_at < FORGOTTEN_SECONDS}
         kept = self._kept.get(key)
@@ -57,13 +57,13 @@ class SlotLooks:
             return kept
         task = self._asking.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.create_task(self._take(key, kept))
+            task = self._asking[key] = asyncio.create_task(self._fetch(key, kept))
             task.add_done_callback(lambda _: self._asking.pop(key, None))
-        # Who goes away does not take it from the others.
+        # A caller that is cancelled must not cancel the poll for others.
         return await asyncio.shield(task)
 
-    async def _take(self, key: Key, last: Look | None) -> Look | None:
-        begun = self._clock()
+    async def _fetch(self, key: Key, last: Look | None) -> Look | None:
+        started = self._clock()
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, key[0])
             rows = [row for row in await shards.of_bdb(session, key[0]) if row.current_role == "master"]
@@ -71,36 +71,36 @@ class SlotLooks:
         if bdb is None:
             return None
         if not bdb.sharding:
-            look = Look(begun, detail=f"{bdb.name} is not sharded: its keys are in no hash slots.")
+            look = Look(started, detail=f"{bdb.name} is not sharded, so its keys have no hash slots.")
         else:
             before = {told.shard_uid: told for told in last.now} if last is not None else {}
-            look = Look(begun, await self._ask(rows, places, key[1]), before)
+            look = Look(started, await self._poll(rows, places, key[1]), before)
         self._kept[key] = look
         return look
 
-    async def _ask(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[Told]:
+    async def _poll(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[Told]:
         limit = hot_slots.rows_of_each(len(rows))
         by_node: dict[int, dict[int, str]] = defaultdict(dict)
         for row in rows:
             by_node[row.node_uid][row.uid] = row.engine_id
         replies = await asyncio.gather(
             *(
-                self._of_node(places[node], HotSlots(uids=list(ids), engine_ids=ids, by=by, limit=limit))
+                self._poll_node(places[node], HotSlots(uids=list(ids), engine_ids=ids, by=by, limit=limit))
                 for node, ids in by_node.items()
             )
         )
         return sorted((told for reply in replies for told in reply), key=lambda told: told.shard_uid)
 
-    async def _of_node(self, node: NodeRef, order: HotSlots) -> list[Told]:
+    async def _poll_node(self, node: NodeRef, order: HotSlots) -> list[Told]:
         try:
             answers = {told.uid: told for told in await self._agents.hot_slots(node, order)}
-            reason = f"the agent of node {node.uid} did not tell of it"
+            reason = f"the agent of node {node.uid} did not report this shard"
         except AgentError as error:
             answers, reason = {}, error.reason
-        return [_told(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in order.uids]
+        return [_reading(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in order.uids]
 
 
-def _told(node: NodeRef, counts: SlotCounts) -> Told:
+def _reading(node: NodeRef, counts: SlotCounts) -> Told:
     return Told(
         shard_uid=counts.uid,
         node_uid=node.uid,

@@ -1,5 +1,5 @@
-"""Forgets what is older than the policy wants to keep, a little at a time: events, outages, finished actions, lines of the audit
-trail."""
+"""Deletes data that is older than the policy keeps, in small batches: events, outages, finished actions, and lines of the audit
+log."""
 
 import asyncio
 import logging
@@ -14,51 +14,53 @@ from shardboard.state import actions, audit, cluster, events, outages
 log = logging.getLogger(__name__)
 
 SPARED = timedelta(hours=24)
-"""No event younger than this goes, whatever its number: a flood of one type must not hide how it began."""
+"""Events that are younger are never deleted, whatever their number, so that a flood of one type does not hide how it started."""
 DAY = timedelta(days=1)
 ROWS = 1_000
-"""Most that one transaction deletes of each kind, so that nobody waits long for it."""
+"""Maximum number of rows of each type that one transaction deletes, so that other transactions do not wait long."""
 AGAIN_SECONDS, EVERY_SECONDS = 1.0, 600.0
 
 
 class Housekeeping:
-    """One task. Metrics are forgotten by the archive, which knows their resolutions."""
+    """Deletes old data, in one task. The archive deletes metrics, because it knows their resolutions."""
 
     def __init__(self, store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._store = store
         self._now = now
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             more = await self.sweep()
             await asyncio.sleep(AGAIN_SECONDS if more else EVERY_SECONDS)
 
     async def sweep(self) -> bool:
-        """Delete some of what is too old; whether there may be more of it."""
+        """Delete one batch of old data. Returns whether there may be more."""
         now = self._now()
         async with self._store.begin() as session:
             policy = (await cluster.load(session)).rules
-            gone = [0]
+            deleted = [0]
             if policy.events_keep_days:
                 before = now - max(timedelta(days=policy.events_keep_days), SPARED)
-                gone.append(await events.forget_before(session, before, ROWS))
-                gone.append(await outages.forget_before(session, before, ROWS))
+                deleted.append(await events.forget_before(session, before, ROWS))
+                deleted.append(await outages.forget_before(session, before, ROWS))
             if policy.max_saved_events_per_type:
-                gone += await events.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
-                gone.append(await outages.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS))
+                deleted += await events.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
+                deleted.append(
+                    await outages.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
+                )
             if policy.actions_keep_days:
                 before = now - timedelta(days=policy.actions_keep_days)
-                gone.append(await actions.forget_before(session, before, ROWS))
-            if policy.audit_keep_days:  # at the end: nobody takes a lock behind that of the trail
-                gone.append(await self._forget_audit(session, now - timedelta(days=policy.audit_keep_days)))
-        if any(gone):
-            log.info("%s old events, outages, actions and lines of the audit trail were deleted", sum(gone))
-        return max(gone) >= ROWS
+                deleted.append(await actions.forget_before(session, before, ROWS))
+            if policy.audit_keep_days:  # last, because no lock may be taken after that of the audit log
+                deleted.append(await self._delete_audit(session, now - timedelta(days=policy.audit_keep_days)))
+        if any(deleted):
+            log.info("housekeeping: deleted %s old events, outages, actions and audit log lines", sum(deleted))
+        return max(deleted) >= ROWS
 
     @staticmethod
-    async def _forget_audit(session: AsyncSession, before: datetime) -> int:
-        # The trail tells of each removal: one a day, not one for every few lines.
+    async def _delete_audit(session: AsyncSession, before: datetime) -> int:
+        # The audit log records each deletion, so there is one a day instead of one for every few lines.
         if not await audit.has_older(session, before - DAY):
             return 0
         return await audit.forget_before(session, before, ROWS)

@@ -1,4 +1,4 @@
-"""What endpoints measured in the last minutes: histograms by second, and the latency metrics read from them as rings."""
+"""Latency of endpoints in the last minutes: histograms by second, and rings of the latency metrics that are computed from them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from shardboard.domain.histogram import Histogram, Key, merged
 from shardboard.domain.rates import Value
 
 HISTOGRAM_SECONDS = 150
-"""How long histograms are kept; an agent that was away delivers at most its 120 last seconds."""
+"""How long histograms are kept; an agent that was disconnected sends at most its last 120 seconds."""
 
 Measured = Mapping[Key, Histogram]
 
@@ -27,27 +27,27 @@ class Latencies:
         self._stored: dict[int, Measured] = {}
         self._rings: dict[str, dict[str, Ring]] = {topic: {} for topic in self.topics}
         self.totals: dict[Key, Histogram] = {}
-        """Everything measured since this console started, by database."""
+        """Totals since this console started, by database and kind."""
 
     def ingest(self, t: int, node_uid: int, measured: Measured) -> None:
-        """Take what the proxy of one node measured in one second."""
-        # An agent tells its last seconds again to a restarted console. What was stored of them is complete.
+        """Add the measurements of one node's proxy in one second."""
+        # An agent sends its last seconds again to a restarted console. Stored seconds are already complete.
         if t not in self._stored:
             self._seconds[t][node_uid] = measured
             for key, histogram in measured.items():
                 self.totals.setdefault(key, Histogram()).add(histogram)
 
     def restore(self, t: int, measured: Measured) -> None:
-        """Take a second that an earlier console has stored."""
+        """Add a second that an earlier console has stored."""
         self._stored[t] = measured
         self._put(t, measured)
 
     def of(self, t: int) -> Measured:
-        """What all endpoints measured in one of the last seconds, by database; empty when nothing is known."""
+        """Return the measurements of all endpoints in a recent second, by database and kind; empty if unknown."""
         return self._stored.get(t) or merged(self._seconds.get(t, {}).values())
 
     def of_endpoints(self, t: int) -> dict[Key, Cells]:
-        """What each endpoint measured in one of the last seconds; empty when nothing is known."""
+        """Return the measurements of each endpoint in a recent second; empty if unknown."""
         return {
             (endpoints.number(bdb_uid, node_uid), kind): cells.of(found)
             for node_uid, measured in self._seconds.get(t, {}).items()
@@ -55,7 +55,7 @@ class Latencies:
         }
 
     def settle(self, t: int) -> None:
-        """Compute the metrics of one second, again when more was told of it."""
+        """Compute the metrics of a second; called again when more data of it arrives."""
         if t not in self._seconds:
             return
         self._put(t, self.of(t))
@@ -64,17 +64,17 @@ class Latencies:
                 self._put_one(t, "endpoints", endpoints.name(endpoints.number(bdb_uid, node_uid)), bdb_uid, measured)
 
     def row(self, topic: str, uid: str, t: int) -> list[Value]:
-        """The latency metrics of one series in one second; None where nothing was measured."""
+        """Return the latency metrics of one series in one second; None where nothing was measured."""
         ring = self._rings[topic].get(uid)
         return (ring.get(t) if ring is not None else None) or [None] * len(latency.METRICS)
 
     def columns(self, topic: str, uid: str, first: int, count: int) -> list[list[Value]]:
-        """One list per metric for `count` seconds from `first`."""
+        """Return one list per metric for `count` seconds from `first`."""
         ring = self._rings[topic].get(uid) or Ring(len(latency.METRICS), 1)
         return ring.columns(first, count)
 
     def keep(self, bdb_uids: Iterable[int]) -> None:
-        """Forget all other databases."""
+        """Remove all other databases."""
         alive = {str(uid) for uid in bdb_uids}
         for topic in ("bdbs", "endpoints"):
             for uid in [uid for uid in self._rings[topic] if uid.partition(":")[0] not in alive]:
@@ -83,7 +83,7 @@ class Latencies:
             del self.totals[key]
 
     def forget(self, newest: int) -> None:
-        """Histograms that nobody will ask for any more."""
+        """Delete histograms that are no longer needed."""
         for known in (self._seconds, self._stored):
             for t in [t for t in known if t < newest - HISTOGRAM_SECONDS]:
                 del known[t]

@@ -1,8 +1,8 @@
-"""The last minutes of every metric, in memory: samples come in by node, whole seconds go out by topic.
+"""Metrics of the last minutes, in memory: samples arrive by node, and complete seconds are published by topic.
 
-A second is told once every connected node has delivered it, or GRACE after its first sample; what comes later goes into the
-rings and is told again as a back-fill. Nothing here touches the store; the archive takes whole seconds from here, and gives
-them back after a restart.
+A second is published as soon as all connected nodes have delivered it, or GRACE seconds after its first sample. Later samples are
+stored in the rings, and the second is published again as a back-fill. This module does not access the store: the archive takes
+complete seconds from here, and restores them after a restart.
 """
 
 import asyncio
@@ -37,25 +37,25 @@ from shardboard.driver.ports import NODE_FIELDS, TIER_FIELDS, Sample
 from shardboard.frames import told
 
 RETENTION = 900
-"""Seconds kept for cluster, nodes and databases."""
+"""Seconds that are kept for cluster, nodes and databases."""
 SHARD_RETENTION = 300
 GRACE = 0.8
-"""Seconds to wait for slower nodes before a second is published without them. Agents of one machine spread their readings over
-up to 0.4 s (`agent/sampler.py`)."""
+"""Seconds to wait for slower nodes before a second is published without them. Agents of one machine distribute their readings
+over up to 0.4 s (`agent/sampler.py`)."""
 
 CATCH_UP_EVERY = 0.2
-"""Seconds between two recalculations for late samples."""
+"""Minimum seconds between two recalculations for late samples."""
 CATCH_UP_PAUSE = 20
-"""The pause between two of them is at least this many times as long as the last one took."""
+"""The pause between two recalculations is at least this many times as long as the last one took."""
 STALE = 10
-"""Seconds after which a newest second is no news."""
+"""Age in seconds from which the newest second counts as outdated."""
 
 
 class Live:
-    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs`, `endpoints` and `shards:<bdb uid>`; of databases on flash also
+    """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs`, `endpoints` and `shards:<bdb uid>`; for databases on flash also
     `flash`, by database, and `flash_shards:<bdb uid>`.
 
-    Where endpoints measure latency, its metrics follow the topic's own ones in everything that is told.
+    Where endpoints measure latency, its metrics follow the topic's own metrics in all published rows.
     """
 
     retention = RETENTION
@@ -78,10 +78,10 @@ class Live:
         self._catch_up_at = 0.0
         self.lateness = Lateness()
         self.newest = 0
-        """The newest second that was told."""
+        """The newest published second."""
 
     def set_members(self, members: Mapping[int, ShardPlace]) -> None:
-        """Tell which shards exist; series of others are forgotten."""
+        """Set the existing shards, and remove the series of others."""
         self._members = members
         self._of_bdb, self._of_node = defaultdict(list), defaultdict(list)
         for shard_uid, member in members.items():
@@ -101,11 +101,11 @@ class Live:
         self.endpoints.keep(databases)
 
     def set_down(self, nodes: Collection[int]) -> None:
-        """Tell which nodes are down by agreement: their shards serve nothing, and seconds need not wait to hear of them."""
+        """Set the nodes that are down by agreement of witnesses. Their shards serve nothing, and seconds do not wait for them."""
         self._down = frozenset(nodes)
 
     def connect(self, node_uid: int) -> None:
-        """From now on seconds wait for this node."""
+        """Let seconds wait for this node from now on."""
         self._connected.add(node_uid)
 
     def disconnect(self, node_uid: int) -> None:
@@ -114,15 +114,15 @@ class Live:
         self._arrived.set()
 
     def resume_point(self, node_uid: int) -> tuple[str, int]:
-        """Boot identity and sequence number of the newest sample of a node, to ask for what came after."""
+        """Return boot ID and sequence number of a node's newest sample, from which the stream resumes."""
         return self._boots.get(node_uid, ("", 0))
 
     def skip(self, node_uid: int, sample: Sample) -> None:
-        """Do not ask for this sample again, and leave it out."""
+        """Skip a sample: mark it as received without storing it."""
         self._boots[node_uid] = (sample.boot, sample.seq)
 
     def ingest(self, node_uid: int, sample: Sample) -> None:
-        """Take one sample of one node, as far as it is about its own shards."""
+        """Store one sample of a node, without data about shards of other nodes."""
         sample = about_own(sample, node_uid, self._members)
         self._boots[node_uid] = (sample.boot, sample.seq)
         second = self._seconds.setdefault(sample.t, Second(first_arrival=time.monotonic()))
@@ -144,7 +144,7 @@ class Live:
         self._arrived.set()
 
     async def run(self) -> None:
-        """Tell seconds as they become complete, until cancelled."""
+        """Publish seconds when they become complete, until cancelled."""
         while True:
             self._arrived.clear()
             now = time.monotonic()
@@ -154,13 +154,13 @@ class Live:
                     self._tell(t, second)
             if self._late and now > self._catch_up_at:
                 self._catch_up()
-                # With hundreds of shards this takes so long that it must not follow each late sample: it would make others late.
+                # With hundreds of shards a recalculation takes so long that one per late sample would delay other samples.
                 took = time.monotonic() - now
                 self._catch_up_at = now + max(CATCH_UP_EVERY, CATCH_UP_PAUSE * took)
             if self._settled:
                 self._bus.publish("settled")
             self._flush_backfill()
-            self._forget()
+            self._evict()
             waiting = self._late or any(not second.told for second in self._seconds.values())
             try:
                 async with asyncio.timeout(0.05 if waiting else 1.0):
@@ -169,33 +169,33 @@ class Live:
                 continue
 
     def history(self, topic: str, seconds: int, after: int) -> dict[str, Any]:
-        """The `history` frame of a topic: the newest `seconds` seconds, but only those later than `after`."""
+        """Return the `history` frame of a topic: the newest `seconds` seconds, limited to those later than `after`."""
         head, series = self.history_parts(topic, seconds, after)
         return {**head, "series": dict(series)}
 
     def history_parts(
         self, topic: str, seconds: int, after: int
     ) -> tuple[dict[str, Any], Iterator[tuple[str, list[list[Value]]]]]:
-        """The same series by series: of hundreds of shards it takes so long that the reader of it must rest in between."""
+        """Return the frame in parts, with an iterator over series: with hundreds of shards, the reader must yield in between."""
         first = max(self.newest - seconds + 1, after + 1, self.newest - self._retention(topic) + 1)
         count = max(0, self.newest - first + 1)
         return self._head(topic, first, count), self._series(topic, first, count)
 
     def latest(self, topic: str, uid: str) -> dict[str, Value]:
-        """The newest told second of one series by metric name; empty when there is none."""
+        """Return the newest published second of one series by metric name; empty if there is none."""
         ring = self._rings.get(topic, {}).get(uid)
         row = self._row(topic, uid, self.newest) if ring is not None else None
         return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
 
     def last_offset(self, uid: int) -> Value:
-        """The replication offset in the newest sample of a shard, however old; None when none is kept."""
+        """Return the replication offset in the newest sample of a shard, whatever its age; None without a sample."""
         for t in sorted(self._seconds, reverse=True):
             if (raw := self._seconds[t].shards.get(uid)) is not None:
                 return PackedSample(raw)["repl_offset"]
         return None
 
     def writes_of(self, uid: int) -> list[tuple[int, Value, Value]]:
-        """Second, whether it was primary, and its write commands so far, of a shard's samples that are kept, oldest first."""
+        """Return (second, whether it was primary, total write commands) of a shard's retained samples, oldest first."""
         known = [
             (t, PackedSample(raw))
             for t in sorted(self._seconds)
@@ -204,14 +204,14 @@ class Live:
         return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known]
 
     def raw(self) -> tuple[Mapping[int, Mapping[str, Value]], Mapping[int, Mapping[str, Value]]]:
-        """What agents said of nodes and of shards in the newest second, by uid; nothing when that was STALE seconds ago."""
+        """Return the agents' values of nodes and of shards in the newest second, by uid; empty if it is outdated."""
         second = self._seconds.get(self.newest)
         if second is None or time.time() - self.newest > STALE:
             return {}, {}
         return second.nodes, {uid: PackedSample(raw) for uid, raw in second.shards.items()}
 
     def raw_tiers(self) -> Mapping[int, Mapping[str, Value]]:
-        """The same of shards on flash: what their module said."""
+        """Return the flash module's values of shards in the newest second, by uid; empty if it is outdated."""
         second = self._seconds.get(self.newest)
         if second is None or time.time() - self.newest > STALE:
             return {}
@@ -221,12 +221,12 @@ class Live:
         }
 
     def take_settled(self) -> set[int]:
-        """The seconds that were computed, or computed again, since the last call."""
+        """Return the seconds that were computed since the last call, including recalculations."""
         taken, self._settled = self._settled, set()
         return taken
 
     def frame(self, kind: str, t: int) -> Frame | None:
-        """One second of all topics of a kind (`cluster`, `nodes`, `bdbs`, `shards`) as one frame; None when there is none."""
+        """Return one second of all topics of a kind (`cluster`, `nodes`, `bdbs`, `shards`) as a frame; None without data."""
         rows = {
             _number(uid): row
             for topic, rings in self._rings.items()
@@ -242,7 +242,7 @@ class Live:
         return Frame(t, uids, {name: flat[index::width] for index, name in enumerate(TOPICS[kind])})
 
     def restore(self, kind: str, frame: Frame) -> None:
-        """Put a second that an earlier console has stored into the rings. Members must be known."""
+        """Add a second that an earlier console has stored to the rings. Members must be set before."""
         count, names = len(frame.uids), TOPICS[kind]
         flat = array("f", [nan]) * (count * len(names))
         for index, name in enumerate(names):
@@ -277,7 +277,7 @@ class Live:
                 self._bus.publish(f"frame:{topic}", told("sample", frame, t))
 
     def _catch_up(self) -> None:
-        """Compute the seconds again that more was told of: once for all nodes that were late, not once for each."""
+        """Recalculate the seconds with late samples: once for all late nodes."""
         late, self._late = self._late, set()
         for t in sorted(late & self._seconds.keys()):
             self._settle(t, self._seconds[t])
@@ -289,7 +289,7 @@ class Live:
             self._backfilled[topic] = (min(first, t), max(last, t))
 
     def _settle(self, t: int, second: Second) -> None:
-        """Compute every row of one second from its raw samples and the ones before."""
+        """Compute all rows of one second from its raw samples and earlier ones."""
         self._settled.add(t)
         self.endpoints.latencies.settle(t)
         for (bdb_uid, node_uid), values in second.endpoints.items():
@@ -317,7 +317,7 @@ class Live:
         complete, seen = True, []
         for bdb_uid, uids in self._of_bdb.items():
             known = [uid for uid in uids if uid in shards.rows]
-            # A shard that does not run serves nothing and adds nothing; one that merely was not seen makes every sum a guess.
+            # A shard that is not running adds nothing; one that merely has no sample would make the sums wrong.
             if len(known) < len(uids) and not all(uid in shards.rows or self._is_absent(uid, second) for uid in uids):
                 complete = False
             elif known:
@@ -328,7 +328,7 @@ class Live:
                     row |= endpoints.together(served)
                 if (on_flash := tiers.together(known)) is not None:
                     self._put_flash("flash", bdb_uid, t, on_flash)
-                    # Of such a database it is RAM and flash together, as its memory_size is.
+                    # For databases on flash, used_memory includes RAM and flash, as memory_size does.
                     row["used_memory"] = rates.add((row["used_memory"], on_flash["used_bigstore"]))
                 seen.append(row)
                 self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
@@ -343,7 +343,7 @@ class Live:
             self._ring("cluster", "cluster").put(t, list(row.values()))
 
     def _is_absent(self, uid: int, second: Second) -> bool:
-        """Died, or down with its node, or not started yet: its agent told of this second and does not know it."""
+        """Return whether a shard is not running: it died, its node is down, or its agent's sample does not contain it."""
         node_uid = self._members[uid].node_uid
         if uid in second.died or node_uid in self._down:
             return True
@@ -376,8 +376,8 @@ class Live:
             return row
         return row + self.endpoints.latencies.row(topic, uid, t)
 
-    def _forget(self) -> None:
-        # Raw seconds are only needed for the rates of later ones; a restarted console gets up to 120 s at once.
+    def _evict(self) -> None:
+        # Raw seconds are needed only for rates of later seconds; a restarted console receives up to 120 s at once.
         for t in [t for t in self._seconds if t < self.newest - 150]:
             del self._seconds[t]
         self.endpoints.latencies.forget(self.newest)
@@ -390,12 +390,12 @@ class Live:
 
     @staticmethod
     def metrics(topic: str) -> tuple[str, ...]:
-        """The names of a series' values, in their order."""
+        """Return the names of a series' values, in order."""
         return Live._streamed(topic) + (latency.METRICS if topic in Latencies.topics else ())
 
     @staticmethod
     def _streamed(topic: str) -> tuple[str, ...]:
-        """Of hundreds of shards only what browsers draw live; the rest is in frames."""
+        """Return the streamed metrics: for shards only those that browsers draw live; all others are in frames."""
         return TOPICS[_kind(topic)][: SHARD_STREAMED if _kind(topic) == "shards" else None]
 
     @staticmethod
@@ -416,5 +416,5 @@ def _uid(topic: str, number: int) -> str:
 
 
 def members(rows: Iterable[Any]) -> dict[int, ShardPlace]:
-    """From rows of `state.shards`."""
+    """Return the shards' places from rows of `state.shards`."""
     return {row.uid: ShardPlace(row.bdb_uid, row.pair, row.node_uid) for row in rows}

@@ -1,4 +1,4 @@
-"""Asks agents for what was logged on their machines, for support bundles."""
+"""Reads logs of nodes from their agents, for support bundles."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -9,20 +9,20 @@ from shardboard.errors import AgentError
 from shardboard.state import nodes, shards
 
 PATIENCE_SECONDS = 20.0
-"""Who does not tell by then is left out: a bundle is made when something is wrong, as a node that hangs."""
+"""Timeout of a node. Support bundles are created when something is wrong, so a hung node is omitted."""
 AT_ONCE = 4
-"""Nodes, of whose logs, up to ten megabytes each, no more are held at a time."""
+"""Number of nodes whose logs, up to 10 MB each, are read and held at a time."""
 
 
 class NodeLogReader:
-    """Reads from a few nodes side by side."""
+    """Reads logs of a few nodes concurrently."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
 
     async def read(self, wanted: Mapping[int, Collection[int]]) -> AsyncIterator[tuple[int, NodeLogs | str]]:
-        """Of these nodes and, for each, these shards: uid of the node and its logs, or a sentence on why there are none."""
+        """Yield node uid and logs, or a message if there are none, for the `wanted` nodes and their `wanted` shards."""
         async with self._store.read() as session:
             rows = [row for row in await nodes.every(session) if row.uid in wanted]
             engine_ids = {row.uid: row.engine_id for row in await shards.occupying(session)}
@@ -31,18 +31,20 @@ class NodeLogReader:
             some = places[first : first + AT_ONCE]
             replies = await asyncio.gather(
                 *(
-                    self._of_node(node, {uid: engine_ids[uid] for uid in sorted(wanted[node.uid]) if uid in engine_ids})
+                    self._read_node(
+                        node, {uid: engine_ids[uid] for uid in sorted(wanted[node.uid]) if uid in engine_ids}
+                    )
                     for node in some
                 )
             )
             for node, reply in zip(some, replies, strict=True):
                 yield node.uid, reply
 
-    async def _of_node(self, node: NodeRef, chosen: Mapping[int, str]) -> NodeLogs | str:
+    async def _read_node(self, node: NodeRef, chosen: Mapping[int, str]) -> NodeLogs | str:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 return await self._agents.logs(node, chosen)
         except TimeoutError:
-            return f"The agent of node {node.uid} did not tell within {PATIENCE_SECONDS:g} s."
+            return f"The agent of node {node.uid} did not respond within {PATIENCE_SECONDS:g} s."
         except AgentError as error:
             return f"{error.reason[:1].upper()}{error.reason[1:]}."

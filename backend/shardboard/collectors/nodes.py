@@ -1,4 +1,4 @@
-"""Follows the samples of every node's agent, and records what changed: agents lost and back, shards that died or changed role."""
+"""Follows the samples of each node's agent, and records changes: agents lost and reconnected, shards that died or changed role."""
 
 import asyncio
 import logging
@@ -27,25 +27,25 @@ RETRY_SECONDS = 0.5
 LOST_AFTER = 3.0
 """Seconds without a sample after which an agent counts as lost."""
 CLOCK_SKEW = 2.0
-"""Seconds by which an agent's clock may differ from ours before we stop believing it."""
+"""Seconds by which an agent's clock may differ from the console's before its times are ignored."""
 FACTS_EVERY = 60
-"""Samples between two looks at the machine's facts."""
+"""Number of samples between two requests for the machine's facts."""
 CONDITION = ("pid", "started_at", "is_primary", "loading", "link_up")
-"""What a sample of a shard begins with, and decides about its condition."""
+"""Leading fields of a shard's sample, which determine its condition."""
 MORE = ("engine_version", "cluster_down")
-"""What decides, too, and came later."""
+"""Fields that determine the condition as well, and that were added later."""
 PLACES = [SHARD_FIELDS.index(name) for name in (*CONDITION, *MORE)]
 assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
 
 
 @lru_cache(4096)
 def _observed(*values: float | None) -> Observed:
-    """Of hundreds of shards nearly all say the same as a second ago."""
+    """Cached, because with hundreds of shards nearly all values equal those of the previous second."""
     return observe(dict(zip((*CONDITION, *MORE), values, strict=True)))
 
 
 class NodeCollector:
-    """One task per node; starts and ends them as nodes come and go."""
+    """Runs one task per node, as nodes are added and removed."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, live: Live, pulses: Pulses) -> None:
         self._pulses = pulses
@@ -57,15 +57,15 @@ class NodeCollector:
         self._followers: Tasks[int] = Tasks()
         self._known: dict[int, Observed] = {}
         self._recording = asyncio.Lock()
-        """Held while `_known` and the store are brought together, so that an older reading never replaces a newer write."""
+        """Held while `_known` and the store are synchronized, so that an older reading never replaces a newer write."""
         self._members: Mapping[int, ShardPlace] = {}
         self._down: set[int] = set()
-        """Nodes of which the store says that they are down,"""
+        """Nodes that are down according to the store."""
         self._connected: set[int] = set()
-        """and that their agents answer."""
+        """Nodes whose agents are connected according to the store."""
         self._places: dict[int, NodeRef] = {}
         self._unknown: dict[int, set[int]] = {}
-        """Uids of shards, by node, that the store does not contain: a row with such a uid is of another shard."""
+        """Uids of shards that the store does not contain, by node. A row with such a uid belongs to another shard."""
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
@@ -73,7 +73,7 @@ class NodeCollector:
             with self._bus.listen("change") as changes:
                 while True:
                     await self._refresh()
-                    # Shards and nodes change rarely; a look every few seconds also covers another console on one store.
+                    # Shards and nodes change rarely; a refresh every few seconds also covers another console on the same store.
                     await changes.until(lambda change: change[0] in ("node", "shard"), 5)
 
     async def _refresh(self) -> None:
@@ -92,7 +92,7 @@ class NodeCollector:
         }
         for node in known_nodes:
             reference = NodeRef(node.uid, node.addr, node.agent_port)
-            if self._places.get(node.uid) != reference:  # it has joined again, elsewhere
+            if self._places.get(node.uid) != reference:  # the node has joined again with another address
                 self._followers.cancel(node.uid)
             if node.uid not in self._followers:
                 self._places[node.uid] = reference
@@ -120,7 +120,7 @@ class NodeCollector:
                     ahead = sample.at - time.time()
                     clock.sample(ahead)
                     self._pulses.clocks[node.uid] = ahead
-                    # Seconds that are still to come would push all that is true out of the rings.
+                    # Samples from the future would evict correct ones from the rings.
                     if ahead < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
                         self._live.ingest(node.uid, sample)
                     else:
@@ -128,54 +128,56 @@ class NodeCollector:
                     if not connected:
                         connected = True
                         self._live.connect(node.uid)
-                    # A silence may be too short to break the stream and long enough for the node to be found down.
+                    # Silence can be too short to break the stream, yet long enough for the node to be declared down.
                     if count % FACTS_EVERY == 0 or node.uid in self._down:
-                        # Before the note: should the node be found down while it is written, the next second has to tell.
+                        # Cleared before the write: if the node is declared down during the write, the next sample repeats this.
                         self._down.discard(node.uid)
                         await self._note_seen(node, restarted=sample.boot != boot if boot else None)
                     count += 1
-                    await self._note_shards(node.uid, sample)
+                    await self._record_shards(node.uid, sample)
                     await self._outages.take(node.uid, sample, clock.ahead_ms)
                 reason = "its agent ended the stream of samples"
             except AgentError as error:
                 reason = error.reason
             except Exception:
-                log.exception("following node %s", node.uid)
+                log.exception("nodes: following node %s failed", node.uid)
                 reason = "the console failed to read its samples"
             self._pulses.broke(node.uid)
-            untold = connected is not False or node.uid in self._connected
-            if untold and (silence := loop.time() - last_sample) > LOST_AFTER:
+            unrecorded = connected is not False or node.uid in self._connected
+            if unrecorded and (silence := loop.time() - last_sample) > LOST_AFTER:
                 connected = False
                 self._live.disconnect(node.uid)
-                await self._note_lost(node, reason, silence)
+                await self._record_lost(node, reason, silence)
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _note_lost(self, node: NodeRef, reason: str, silence: float) -> None:
+    async def _record_lost(self, node: NodeRef, reason: str, silence: float) -> None:
         try:
             async with self._store.begin() as session:
                 await observations.agent_lost(session, node.uid, reason, silence)
-        except Exception:  # a store that fails for a moment must not end the following of the node
-            log.exception("the loss of node %s's agent could not be recorded", node.uid)
+        except Exception:  # a temporary failure of the store must not stop following the node
+            log.exception("nodes: recording the loss of the agent of node %s failed", node.uid)
 
     async def _note_seen(self, node: NodeRef, *, restarted: bool | None) -> None:
         facts = await self._agents.facts(node)
         async with self._store.begin() as session:
             await observations.agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
 
-    def _unseen(self, uid: int, status: str, reason: str) -> Observed:
-        """A shard that said nothing itself is otherwise as it was."""
+    def _without_sample(self, uid: int, status: str, reason: str) -> Observed:
+        """Return the last known state of a shard without a sample, with a new status."""
         before = self._known.get(uid, Observed("unknown", None, ""))
         return replace(before, status=status, detail=reason, pid=before.pid if status == "timeout" else None)
 
-    async def _note_shards(self, node_uid: int, sample: Sample) -> None:
-        """Write what differs from what is known; most seconds that is nothing, and the store is left alone. An agent knows of its
-        own node's shards only."""
+    async def _record_shards(self, node_uid: int, sample: Sample) -> None:
+        """Write the differences from the known state. In most seconds there are none, and the store is not accessed.
+
+        Only shards of the agent's own node are considered.
+        """
         now = datetime.now(UTC)
-        # Another machine's clock may be wrong; ours orders what loops and collectors have seen.
+        # The clock of another machine may be wrong; the console's clock orders observations of loops and collectors.
         at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
         seen = {uid: _observed(*(row[place] for place in PLACES)) for uid, row in sample.shards.items()}
-        seen |= {uid: self._unseen(uid, "timeout", reason) for uid, reason in sample.missing.items()}
-        seen |= {uid: self._unseen(uid, "down", reason) for uid, reason in sample.died.items()}
+        seen |= {uid: self._without_sample(uid, "timeout", reason) for uid, reason in sample.missing.items()}
+        seen |= {uid: self._without_sample(uid, "down", reason) for uid, reason in sample.died.items()}
         changed = {
             uid: observed
             for uid, observed in seen.items()
@@ -188,7 +190,7 @@ class NodeCollector:
         async with self._recording:
             async with self._store.begin() as session:
                 written = await observations.shards_changed(session, changed, at)
-            # What came too late to be written differs from the store still, and the next second has to tell.
+            # Observations that were too late to be written still differ from the store; the next sample repeats them.
             self._known.update((uid, changed[uid]) for uid in written)
 
 

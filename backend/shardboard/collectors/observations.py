@@ -1,4 +1,4 @@
-"""Recording what collectors saw. Only observed columns are written here, never desired state."""
+"""Recording of observations. Only observed columns are written here, never the desired state."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from shardboard.state.shards import Condition, Shard
 async def agent_seen(
     session: AsyncSession, node_uid: int, facts: dict[str, Any], *, restarted: bool | None = None
 ) -> None:
-    """The agent answers; an event if it did not before. `restarted` tells whether it is another process; None: nobody knows."""
+    """Record that the agent responds, with an event after a loss. `restarted`: whether its process is new (None: unknown)."""
     node = await nodes.by_uid(session, node_uid)
     if node is None:
         return
@@ -29,7 +29,7 @@ async def agent_seen(
         record(
             session,
             "node_agent_connected",
-            f"The agent of node {node_uid} answered again.",
+            f"The agent of node {node_uid} reconnected.",
             source="node",
             node_uid=node_uid,
         )
@@ -44,9 +44,9 @@ async def agent_seen(
 async def node_down(
     session: AsyncSession, node_uid: int, witnesses: Sequence[int], detected_ms: int | None = None
 ) -> None:
-    """None of the node's shards answers: an open span begins, and the shards are down with it.
+    """Record that none of the node's shards responds: a span is opened, and its shards are marked as down.
 
-    `detected_ms` is how long it took from the last sign of life to now; None when nobody had heard of it before.
+    `detected_ms` is the time since the last sign of life; None if the console had never received one.
     """
     node = await nodes.by_uid(session, node_uid)
     if node is None or node.health == "down":
@@ -79,7 +79,7 @@ async def node_down(
 
 
 def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:
-    """Whose slots were lost with these shards: later they are others'."""
+    """Return the slots of these primaries by database, because other shards own them later."""
     found: dict[int, list[str]] = {}
     for shard in lost:
         if shard.current_role == "master":
@@ -94,22 +94,22 @@ def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:
 
 
 async def agent_lost(session: AsyncSession, node_uid: int, reason: str, silent_seconds: float = 0) -> None:
-    """The agent has not answered for so long. That says nothing about its shards, and the event says so."""
+    """Record that the agent is unreachable. This does not mean that its shards are down, and the event states that."""
     node = await nodes.by_uid(session, node_uid)
     if node is None or node.agent_status == "lost":
         return
     node.agent_status = "lost"
     if node.health == "down":
-        return  # that has been told, and says more
+        return  # already recorded as an outage of the node
     node.unavailable_since = datetime.now(UTC) - timedelta(seconds=silent_seconds)
     description = (
-        f"The agent of node {node_uid} was lost: {reason}. Its shards may well be running; nobody watches them."
+        f"The agent of node {node_uid} was lost: {reason}. Its shards may still be running, but are not monitored."
     )
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 
 async def stalls(session: AsyncSession) -> Counter[int]:
-    """How often each node was down of late and went on as if nothing had been."""
+    """Return how often each node was down recently and continued without a restart."""
     now = datetime.now(UTC)
     since = now - timedelta(seconds=health.WINDOW_SECONDS)
     outages = await events.touching(session, ("node_failed",), since, now, limit=1000)
@@ -128,8 +128,10 @@ async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | No
 
 
 async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> set[int]:
-    """Write new conditions of shards, with an event for those a person wants to know of. Returns the uids that were written;
-    a shard that a loop has seen since `at` is left as it is."""
+    """Write new conditions of shards, with an event for important changes. Returns the uids that were written.
+
+    A shard that a loop has observed after `at` is left unchanged.
+    """
     written = set()
     rows = {row.uid: row for row in await shards.some(session, changed)}
     for uid, observed in changed.items():
@@ -138,7 +140,7 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
             continue
         bdb = await bdbs.by_uid(session, shard.bdb_uid)
         if bdb is not None and bdb.status not in ("pending", "delete-pending", "creation-failed"):
-            await _tell(session, bdb, shard, observed)
+            await _record_events(session, bdb, shard, observed)
         shard.observed_status = observed.status
         shard.observed_role = observed.role or shard.observed_role
         shard.observed_link = observed.link
@@ -153,7 +155,7 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
 
 
 async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
-    """ "primary of slots 2731–5460 in place of redis:5", "replica of redis:5" """
+    """Describe a role, such as "primary of slots 2731–5460 in place of redis:5" or "replica of redis:5"."""
     pair = [
         each for each in await shards.of_bdb(session, shard.bdb_uid) if each.pair == shard.pair and each is not shard
     ]
@@ -165,8 +167,8 @@ async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
     return f"primary{of}" + (f" in place of redis:{other.uid}" if other is not None else "")
 
 
-async def _is_meant(session: AsyncSession, bdb_uid: int) -> bool:
-    """Whether something under way hands leads over, and nothing replaces what was lost."""
+async def _is_intended(session: AsyncSession, bdb_uid: int) -> bool:
+    """Return whether a running action switches primaries over, and none replaces lost primaries."""
     names = {
         action.name
         for action in await actions.unfinished(session)
@@ -176,7 +178,7 @@ async def _is_meant(session: AsyncSession, bdb_uid: int) -> bool:
 
 
 def recorded(shard: Condition) -> Observed:
-    """What the store says of a shard, as a sample would."""
+    """Return the stored condition of a shard in the form of an observation."""
     started = shard.observed_started_at
     return Observed(
         status=shard.observed_status,
@@ -189,21 +191,23 @@ def recorded(shard: Condition) -> Observed:
     )
 
 
-async def _tell(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:
+async def _record_events(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:
     where = {"source": "shard", "bdb_uid": bdb.uid, "node_uid": shard.node_uid, "shard_uid": shard.uid}
     name = f"Shard redis:{shard.uid} of {bdb.name} on node {shard.node_uid}"
     if observed.status == "down" and shard.observed_status != "down":
         kind = "primary" if shard.current_role == "master" else "replica"
-        told = f"{name} ({kind}) went down: {observed.detail}."
-        told += "" if bdb.replication else " It has no replica, so it is not restarted by itself."
+        message = f"{name} ({kind}) went down: {observed.detail}."
+        message += (
+            "" if bdb.replication else " The database has no replicas. Without persistence, restart the shard manually."
+        )
         details = {"role": shard.current_role, "slots": shard.slots}
-        record(session, "shard_down", told, severity="ERROR", details=details, **where)  # type: ignore[arg-type]
+        record(session, "shard_down", message, severity="ERROR", details=details, **where)  # type: ignore[arg-type]
     elif observed.status in ("ok", "loading") and shard.observed_status == "down":
         record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
     if observed.role is not None and shard.observed_role is not None and observed.role != shard.observed_role:
-        told = f"{name} became {await _role(session, shard, observed)}."
-        severity = "INFO" if await _is_meant(session, bdb.uid) else "WARNING"
-        record(session, "shard_role_changed", told, severity=severity, **where)  # type: ignore[arg-type]
+        message = f"{name} became {await _role(session, shard, observed)}."
+        severity = "INFO" if await _is_intended(session, bdb.uid) else "WARNING"
+        record(session, "shard_role_changed", message, severity=severity, **where)  # type: ignore[arg-type]
     if observed.link == "link_down" and shard.observed_link == "idle":
         record(session, "replica_link_down", f"{name} lost the link to its primary.", severity="WARNING", **where)  # type: ignore[arg-type]
     elif observed.link == "idle" and shard.observed_link in ("link_down", "in_progress"):

@@ -1,4 +1,4 @@
-"""Stores what proxies tell of outages with the samples of their nodes. It may come again, and late: nothing is written twice."""
+"""Stores outages that proxies report with node samples. Reports may be repeated or late; nothing is stored twice."""
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -14,13 +14,13 @@ from shardboard.state import bdbs, nodes, outages, shards
 
 SECONDS = 60
 BELIEVED = 86_400
-"""Seconds by which a clock may be wrong; one that is further off says nothing."""
+"""Maximum seconds by which a clock may be wrong; clocks that differ more are ignored."""
 
 
 class NodeClock:
-    """By how much the clock of a node is ahead of the console's, from samples that were not late.
+    """Difference between a node's clock and the console's, from samples that were not late.
 
-    What a sample needs on its way makes the clock look behind, so the largest of some is nearest to the truth.
+    The transmission time of a sample makes the clock look slow, so the largest of several differences is the most accurate.
     """
 
     def __init__(self) -> None:
@@ -28,11 +28,11 @@ class NodeClock:
         self._caught_up = False
 
     def pulse(self) -> None:
-        """The agent had nothing to tell: the next sample comes when it is made."""
+        """Note that the agent has no backlog: the next sample is sent as soon as it is taken."""
         self._caught_up = True
 
     def sample(self, ahead: float) -> None:
-        """`ahead`: seconds from now, by the console's clock, to when the sample was complete, by the node's."""
+        """Add the seconds from the console's present time to the node's time when the sample was complete."""
         if self._caught_up and abs(ahead) < BELIEVED:
             self._ahead.append(ahead)
         self._caught_up = False
@@ -47,67 +47,67 @@ class OutageCollector:
         self._store = store
 
     async def take(self, node_uid: int, sample: Sample, ahead_ms: int | None) -> None:
-        """Store those of one sample, in one transaction; known ones are brought up to date."""
+        """Store the outages of one sample in one transaction; known outages are updated."""
         if not sample.outages:
             return
         async with self._store.read() as session:
-            if not await _news(session, node_uid, sample.outages, ahead_ms):
-                return  # an agent tells all that it remembers to a console that connects
+            if not await _unstored(session, node_uid, sample.outages, ahead_ms):
+                return  # an agent sends all its outages to a console that connects
         async with self._store.begin() as session:
-            news = await _news(session, node_uid, sample.outages, ahead_ms)
-            places = await _places(session, {outage.uid for outage, row in news if row is None})
-            for outage, row in news:
+            unstored = await _unstored(session, node_uid, sample.outages, ahead_ms)
+            places = await _uids_by_address(session, {outage.uid for outage, row in unstored if row is None})
+            for outage, row in unstored:
                 if row is None:
                     session.add(_row(node_uid, outage, ahead_ms, places))
                 else:
                     _update(row, outage)
 
 
-async def _news(
-    session: AsyncSession, node_uid: int, told: Sequence[Outage], ahead_ms: int | None
+async def _unstored(
+    session: AsyncSession, node_uid: int, reported: Sequence[Outage], ahead_ms: int | None
 ) -> list[tuple[Outage, outages.Outage | None]]:
-    """What is not stored yet, or otherwise, with its row. A database that is gone has none."""
+    """Return the new or changed outages, each with its row if there is one. Outages of deleted databases are omitted."""
     known = {
         (row.bdb_uid, row.address, row.port, row.noticed_ms): row
-        for row in await outages.seen(session, node_uid, min(outage.noticed_ms for outage in told))
+        for row in await outages.seen(session, node_uid, min(outage.noticed_ms for outage in reported))
     }
     databases = {bdb.uid: bdb.created_at for bdb in await bdbs.every(session)}
     found = []
-    for outage in told:
+    for outage in reported:
         row = known.get((outage.uid, outage.address, outage.port, outage.noticed_ms))
-        # Uids are given again: what was before the database was of another one.
+        # Uids are reused: an outage from before the database was created belongs to an earlier database.
         is_own = outage.uid in databases and _noticed_at(outage, ahead_ms) >= databases[outage.uid]
         if is_own and (row is None or _differs(row, outage)):
             found.append((outage, row))
     return found
 
 
-def _differs(row: outages.Outage, told: Outage) -> bool:
-    """An older sample may tell of the beginning of what is known to be over."""
-    if row.first_success_ms is not None and told.first_success_ms is None:
+def _differs(row: outages.Outage, reported: Outage) -> bool:
+    """Return whether the row must be updated. An older sample may still show an outage that has ended as open."""
+    if row.first_success_ms is not None and reported.first_success_ms is None:
         return False
     return (row.last_success_ms, row.first_success_ms, row.waited, row.failed, row.lost, row.watched) != (
-        told.last_success_ms,
-        told.first_success_ms,
-        told.waited,
-        told.failed,
-        told.lost,
-        told.watched,
+        reported.last_success_ms,
+        reported.first_success_ms,
+        reported.waited,
+        reported.failed,
+        reported.lost,
+        reported.watched,
     )
 
 
-def _update(row: outages.Outage, told: Outage) -> None:
-    row.last_success_ms, row.first_success_ms = told.last_success_ms, told.first_success_ms
-    row.waited, row.failed, row.lost, row.watched = told.waited, told.failed, told.lost, told.watched
+def _update(row: outages.Outage, reported: Outage) -> None:
+    row.last_success_ms, row.first_success_ms = reported.last_success_ms, reported.first_success_ms
+    row.waited, row.failed, row.lost, row.watched = reported.waited, reported.failed, reported.lost, reported.watched
 
 
-def _noticed_at(told: Outage, ahead_ms: int | None) -> datetime:
-    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=told.noticed_ms - (ahead_ms or 0))
+def _noticed_at(reported: Outage, ahead_ms: int | None) -> datetime:
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=reported.noticed_ms - (ahead_ms or 0))
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Who is where: read once, because whoever dies, or is born, takes many with it."""
+class _UidsByAddress:
+    """Uids of nodes and shards by address. Read once for all outages, because a failure often causes many."""
 
     nodes: Mapping[str, int]
     """Uids by address."""
@@ -115,10 +115,10 @@ class _Places:
     """Uids by database, node and port."""
 
 
-async def _places(session: AsyncSession, bdb_uids: Collection[int]) -> _Places:
+async def _uids_by_address(session: AsyncSession, bdb_uids: Collection[int]) -> _UidsByAddress:
     if not bdb_uids:
-        return _Places({}, {})
-    return _Places(
+        return _UidsByAddress({}, {})
+    return _UidsByAddress(
         {node.addr: node.uid for node in await nodes.every(session)},
         {
             (shard.bdb_uid, shard.node_uid, shard.port): shard.uid
@@ -128,23 +128,23 @@ async def _places(session: AsyncSession, bdb_uids: Collection[int]) -> _Places:
     )
 
 
-def _row(node_uid: int, told: Outage, ahead_ms: int | None, places: _Places) -> outages.Outage:
-    at = places.nodes.get(told.address)
+def _row(node_uid: int, reported: Outage, ahead_ms: int | None, places: _UidsByAddress) -> outages.Outage:
+    at = places.nodes.get(reported.address)
     return outages.Outage(
-        bdb_uid=told.uid,
+        bdb_uid=reported.uid,
         seen_by=node_uid,
-        address=told.address,
-        port=told.port,
+        address=reported.address,
+        port=reported.port,
         node_uid=at,
-        shard_uid=places.shards.get((told.uid, at, told.port)) if at is not None else None,
-        slots=slots.render(tuple(told.slots)),
-        noticed_ms=told.noticed_ms,
-        last_success_ms=told.last_success_ms,
-        first_success_ms=told.first_success_ms,
-        waited=told.waited,
-        failed=told.failed,
-        lost=told.lost,
-        watched=told.watched,
+        shard_uid=places.shards.get((reported.uid, at, reported.port)) if at is not None else None,
+        slots=slots.render(tuple(reported.slots)),
+        noticed_ms=reported.noticed_ms,
+        last_success_ms=reported.last_success_ms,
+        first_success_ms=reported.first_success_ms,
+        waited=reported.waited,
+        failed=reported.failed,
+        lost=reported.lost,
+        watched=reported.watched,
         ahead_ms=ahead_ms,
-        noticed_at=_noticed_at(told, ahead_ms),
+        noticed_at=_noticed_at(reported, ahead_ms),
     )

@@ -1,4 +1,4 @@
-"""Asks primaries of a database on flash how far apart uses of keys are, when somebody wants to know."""
+"""Polls primaries of a database on flash for the reuse distances of keys, on demand."""
 
 import asyncio
 from collections import defaultdict
@@ -16,25 +16,25 @@ from shardboard.state.shards import Shard
 
 FRESH_SECONDS = 5.0
 """The curve of a database changes within minutes."""
-OLDER = "Its shard runs a release of the flash tier that does not tell of uses yet; move or upgrade it."
+OLDER = "The shard runs a release of the flash tier that does not report reuse distances; move or upgrade the shard."
 Latest = Callable[[int, int], Mapping[str, Value]]
-"""The newest flash metrics by uids of database and shard."""
+"""Returns the newest flash metrics by database uid and shard uid."""
 
 
 class RamCurves:
-    """Looks at databases, by uid."""
+    """Curves of databases, by uid."""
 
     def __init__(self, store: Store, agents: Agents, latest: Latest) -> None:
         self._store = store
         self._agents = agents
         self._latest = latest
-        self._looks = Fresh(self._take, FRESH_SECONDS)
+        self._looks = Fresh(self._fetch, FRESH_SECONDS)
 
     async def look(self, bdb_uid: int) -> Sequence[ShardCurve] | None:
-        """Of its primaries; None when there is no such database on flash."""
+        """Return the curves of the database's primaries; None if there is no such database on flash."""
         return await self._looks.get(bdb_uid)
 
-    async def _take(self, bdb_uid: int) -> list[ShardCurve] | None:
+    async def _fetch(self, bdb_uid: int) -> list[ShardCurve] | None:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             rows = [row for row in await shards.of_bdb(session, bdb_uid) if row.current_role == "master"]
@@ -44,25 +44,29 @@ class RamCurves:
         by_node: dict[int, list[Shard]] = defaultdict(list)
         for row in rows:
             by_node[row.node_uid].append(row)
-        told = await asyncio.gather(*(self._of_node(places[node], own) for node, own in by_node.items()))
-        return sorted((each for reply in told for each in reply), key=lambda each: each.shard_uid)
+        replies = await asyncio.gather(*(self._poll_node(places[node], own) for node, own in by_node.items()))
+        return sorted((each for reply in replies for each in reply), key=lambda each: each.shard_uid)
 
-    async def _of_node(self, node: NodeRef, rows: Sequence[Shard]) -> list[ShardCurve]:
+    async def _poll_node(self, node: NodeRef, rows: Sequence[Shard]) -> list[ShardCurve]:
         commands = [ShardCommand(uid=row.uid, engine_id=row.engine_id, argv=["TIER.CURVE"]) for row in rows]
         try:
             replies = {reply.uid: reply for reply in await self._agents.command(node, commands)}
         except AgentError as error:
             return [ShardCurve(row.uid, reason=error.reason) for row in rows]
-        return [self._told(row, replies.get(row.uid)) for row in rows]
+        return [self._curve(row, replies.get(row.uid)) for row in rows]
 
-    def _told(self, row: Shard, reply: CommandResult | None) -> ShardCurve:
+    def _curve(self, row: Shard, reply: CommandResult | None) -> ShardCurve:
         if reply is None or not reply.ok:
             unknown = reply is not None and "unknown command" in reply.reply
-            return ShardCurve(row.uid, reason=OLDER if unknown else reply.reply if reply else "It was not asked.")
+            return ShardCurve(
+                row.uid, reason=OLDER if unknown else reply.reply if reply else "The shard was not polled."
+            )
         try:
             uses, points = ram_curve.parse(reply.reply)
         except ValueError:
-            return ShardCurve(row.uid, reason="It tells of uses in a way that this release does not know.")
+            return ShardCurve(
+                row.uid, reason="The shard reports reuse distances in a format that this release does not support."
+            )
         values = self._latest(row.bdb_uid, row.uid)
         names = ("bigstore_objs_ram", "bigstore_objs_flash", "used_bigstore", "used_ram")
         ram, flash, flash_bytes, used_ram = (values.get(name) or 0.0 for name in names)

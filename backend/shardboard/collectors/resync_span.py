@@ -1,5 +1,5 @@
-"""One resync as an event: a span with phases, percent, bytes and the time left, told once a second, and more often while it is
-quick."""
+"""One resync as an event: a span with phases, percent, bytes and remaining time, updated once a second, and more often when it
+progresses quickly."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,37 +14,37 @@ from shardboard.state import events
 from shardboard.state.shards import Shard
 
 WORTH_LEARNING = 0.5
-"""Seconds of loading: of a shorter one nothing is learned."""
+"""Minimum loading time in seconds from which the load rate is derived."""
 TELL_SECONDS, POINT_SECONDS = 1.0, 1.0
-"""How often it is told: each second, and sooner when what was told is out by so much: one point of percent for a second, two for
+"""Update intervals: each second, and earlier if the stored percentage is outdated: by one point after a second, two points after
 half a second, and so on."""
 
 
 @dataclass
 class Span:
-    """Begun when the first of it is told, and ended once. A console that restarts goes on with the one it finds open."""
+    """A span that is created with the first update and ended once. A restarted console continues an open span."""
 
     store: Store
     replica: Shard
     primary: Shard
     event_uid: int = 0
-    """0 until the first of it is told."""
+    """0 until the first update."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     course: Course = field(default_factory=Course)
     phases: list[dict[str, Any]] = field(default_factory=list)
     load_rate: float | None = None
-    """Bytes a second that the database's last resync loaded from disk."""
-    _told_at: float = 0.0
-    _told: float = 0.0
-    """Percent."""
+    """Bytes per second at which the database's last resync loaded from disk."""
+    _updated_at: float = 0.0
+    _updated_percent: float = 0.0
+    """Percent in the last update."""
 
     async def resume(self) -> None:
-        """Take up the span that an earlier run of this console left open, and what was learned from the last one."""
+        """Load the open span of an earlier console, and the load rate of the last resync."""
         async with self.store.read() as session:
             event = await events.open_span(session, "resync", shard_uid=self.replica.uid)
             earlier = await events.newest_ended(session, "resync", bdb_uid=self.replica.bdb_uid)
         if earlier is not None:
-            self.load_rate = _learned(earlier.details)
+            self.load_rate = _load_rate(earlier.details)
         if event is not None:
             details = event.details
             self.event_uid, self.started = event.uid, event.time
@@ -55,7 +55,7 @@ class Span:
                 self.course = Course(progress, details["percent"], copying_since=min(copied, default=None))
 
     def advance(self, seen: Progress) -> Progress:
-        """Take in one more look."""
+        """Add an observation and return the progress."""
         self.course = resync.advance(self.course, seen, datetime.now(UTC).timestamp(), self.load_rate)
         phase = self.course.progress.phase
         if not self.phases or self.phases[-1]["name"] != phase:
@@ -66,27 +66,27 @@ class Span:
         return self.course.progress
 
     def due(self) -> bool:
-        """Whether it is time to tell."""
-        waited = asyncio.get_running_loop().time() - self._told_at
-        return waited >= TELL_SECONDS or (self.course.percent - self._told) * waited >= POINT_SECONDS
+        """Return whether an update is due."""
+        waited = asyncio.get_running_loop().time() - self._updated_at
+        return waited >= TELL_SECONDS or (self.course.percent - self._updated_percent) * waited >= POINT_SECONDS
 
     async def tell(self, *, ended: str = "") -> None:
-        """Write how far it is; `ended` is the outcome."""
+        """Write the progress; `ended` is the outcome."""
         now = datetime.now(UTC)
         if ended and self.phases:
             self.phases[-1]["ended"] = _now()
         async with self.store.begin() as session:
             event = await events.by_uid(session, self.event_uid) if self.event_uid else None
             if event is None and self.event_uid:
-                return  # forgotten meanwhile
+                return  # the event was deleted by housekeeping
             if event is None:
                 event = self._record(session)
-            event.details = {**event.details, **self._shown(now, ended)}
+            event.details = {**event.details, **self._details(now, ended)}
             if ended:
                 event.ended_at = now
             await session.flush()
             self.event_uid = event.uid
-        self._told_at, self._told = asyncio.get_running_loop().time(), self.course.percent
+        self._updated_at, self._updated_percent = asyncio.get_running_loop().time(), self.course.percent
 
     def _record(self, session: Any) -> events.Event:
         replica = self.replica
@@ -103,7 +103,7 @@ class Span:
         event.time = self.started
         return event
 
-    def _shown(self, now: datetime, ended: str) -> dict[str, Any]:
+    def _details(self, now: datetime, ended: str) -> dict[str, Any]:
         seconds = max((now - self.started).total_seconds(), 0.001)
         progress, eta = self.course.progress, None if ended else self.course.seconds_left
         return {
@@ -119,7 +119,7 @@ class Span:
         }
 
 
-def _learned(details: Mapping[str, Any]) -> float | None:
+def _load_rate(details: Mapping[str, Any]) -> float | None:
     total = details.get("bytes_total")
     loads = [phase for phase in details.get("phases", []) if phase["name"] == "load" and phase["ended"]]
     seconds = sum(_moment(phase["ended"]) - _moment(phase["started"]) for phase in loads)

@@ -1,4 +1,4 @@
-"""Follows every replica that is not in sync, and keeps one open span event per resync up to date."""
+"""Follows each replica that is not in sync, and keeps one open span event per resync up to date."""
 
 import asyncio
 import logging
@@ -24,22 +24,22 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.25, 1.0
 LOOKS_A_SECOND, LOOKS_AT_FIRST = 8, 16
-"""At all replicas together: what looks at them takes processors from what they do, on a small machine. Many copies take only
-seconds, so the first of them are looked at closely."""
+"""Polls per second of all replicas together, because polling uses CPU time that small machines need for copying. Many copies take
+only seconds, so polling is more frequent at first."""
 AT_FIRST_SECONDS = 4.0
 REPLICAS, PRIMARYS = ("INFO", "replication", "persistence"), ("INFO", "replication", "persistence", "memory")
 SWEEP_SECONDS = 1.0
 BLINK_SECONDS = 1.0
-"""A replica that is out of sync for less than this, and copies nothing, had a link that blinked."""
+"""A replica that is out of sync for less than this without copying data had only a short interruption of its link."""
 JUST_BORN = timedelta(seconds=10)
 FORGOTTEN_SECONDS = 3.0
-"""In which whoever followed a resync has written its end."""
+"""Time within which another console that followed a resync writes its end."""
 SAMPLED = timedelta(seconds=3)
-"""After this the samples have told what was seen here."""
+"""Time after which samples show the observations of this collector."""
 
 
 class ResyncCollector:
-    """A span `resync` begins when a replica of an active database is seen out of sync, and ends when its link is up."""
+    """A `resync` span starts when a replica of an active database is observed out of sync, and ends when its link is up."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
@@ -47,37 +47,37 @@ class ResyncCollector:
         self._agents = agents
         self._tasks: Tasks[int] = Tasks()
         self._synced: dict[int, datetime] = {}
-        """When a replica was last seen in sync here, which the samples may not have told yet."""
-        self._left: dict[int, float] = {}
-        """Since when an open span was seen with nobody to end it."""
+        """When a replica was last seen in sync here, which samples may not show yet."""
+        self._orphaned_since: dict[int, float] = {}
+        """Since when an open span has had no follower, by event uid."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with self._tasks.ending():
             with self._bus.listen("change") as changes:
                 while True:
-                    await self._end_forgotten()
+                    await self._end_orphaned()
                     await self._sweep()
                     await changes.until(lambda change: change[0] == "shard", SWEEP_SECONDS)
 
-    async def _end_forgotten(self) -> None:
-        """End the spans of replicas that came in sync, or went away, while no console was looking, or none could write it."""
+    async def _end_orphaned(self) -> None:
+        """End spans of replicas that came in sync or disappeared while no console could observe or record it."""
         async with self._store.read() as session:
-            left = {event.uid for event in await self._left_open(session)}
+            orphaned = {event.uid for event in await self._orphaned(session)}
         now = asyncio.get_running_loop().time()
-        self._left = {uid: self._left.get(uid, now) for uid in left}
-        # Another console on this store may be about to end it, and knows how it ended.
-        ripe = {uid for uid, since in self._left.items() if now - since >= FORGOTTEN_SECONDS}
-        if not ripe:
+        self._orphaned_since = {uid: self._orphaned_since.get(uid, now) for uid in orphaned}
+        # Another console on this store may be about to end the span, and knows the outcome.
+        overdue = {uid for uid, since in self._orphaned_since.items() if now - since >= FORGOTTEN_SECONDS}
+        if not overdue:
             return
         async with self._store.begin() as session:
-            for event in await self._left_open(session):
-                if event.uid in ripe:
+            for event in await self._orphaned(session):
+                if event.uid in overdue:
                     event.ended_at = datetime.now(UTC)
                     event.details = {**event.details, "open": False, "outcome": "unknown"}
 
-    async def _left_open(self, session: AsyncSession) -> list[Event]:
-        """Open spans that nobody here follows, of replicas that are not behind."""
+    async def _orphaned(self, session: AsyncSession) -> list[Event]:
+        """Return open spans that this console does not follow, of replicas that are not behind."""
         spans = [event for event in await events.open_spans(session, "resync") if event.shard_uid not in self._tasks]
         if not spans:
             return []
@@ -115,40 +115,40 @@ class ResyncCollector:
         span = Span(self._store, replica, primary)
         outcome = "in_sync"
         clock = asyncio.get_running_loop().time
-        begun = clock()
+        started = clock()
         try:
             await span.resume()
-            while (seen := await self._look(span, here, there)) is not None:
+            while (seen := await self._poll(span, here, there)) is not None:
                 phase = span.advance(seen).phase
                 copies = phase in ("transfer", "load")
-                # A link that blinks makes no resync: what it missed comes from the backlog, at once.
-                worth_telling = span.event_uid or copies or clock() - begun > BLINK_SECONDS
+                # A short interruption of the link needs no resync: the missed data comes from the backlog immediately.
+                worth_telling = span.event_uid or copies or clock() - started > BLINK_SECONDS
                 if phase == "in_sync":
                     self._synced[replica.uid] = datetime.now(UTC)
                     break
                 if worth_telling and span.due():
                     await span.tell()
-                looks = LOOKS_AT_FIRST if clock() - begun < AT_FIRST_SECONDS else LOOKS_A_SECOND
+                looks = LOOKS_AT_FIRST if clock() - started < AT_FIRST_SECONDS else LOOKS_A_SECOND
                 await asyncio.sleep(min(max(LOOK_SECONDS, len(self._tasks) / looks), LOOK_SECONDS_AT_MOST))
             else:
                 outcome = "lost"
         except AgentError:
             outcome = "lost"
         except Exception:
-            log.exception("following the resync of shard %s", replica.uid)
+            log.exception("resyncs: following the resync of shard %s failed", replica.uid)
             outcome = "lost"
-        if not span.event_uid and outcome == "in_sync" and (born := _just_born(replica)) is not None:
-            span.started = born  # it copied everything, sooner than anybody could look
+        if not span.event_uid and outcome == "in_sync" and (recent_start := _recent_start(replica)) is not None:
+            span.started = recent_start  # a complete copy that finished before the first poll
         elif not span.event_uid:
             return
         try:
             await span.tell(ended=outcome)
         except Exception as error:
-            told = log.warning if is_away(error) else log.exception
-            told("the end of the resync of shard %s could not be written: %s", replica.uid, reason(error))
+            write_log = log.warning if is_away(error) else log.exception
+            write_log("resyncs: recording the end of the resync of shard %s failed: %s", replica.uid, reason(error))
 
-    async def _look(self, span: Span, here: NodeRef, there: NodeRef) -> Progress | None:
-        """None when one of the two does not run any more."""
+    async def _poll(self, span: Span, here: NodeRef, there: NodeRef) -> Progress | None:
+        """Return the progress; None if one of the two shards is no longer running."""
         replica, primary = span.replica, span.primary
         both = await asyncio.gather(
             *(
@@ -162,7 +162,7 @@ class ResyncCollector:
         return resync.look(mine, its)
 
 
-def _just_born(replica: Shard) -> datetime | None:
-    """When the replica's process started, if that was only just now: then its data are a fresh copy."""
+def _recent_start(replica: Shard) -> datetime | None:
+    """Return when the replica's process started if that was recently, in which case its data is a new copy."""
     started, now = replica.observed_started_at, datetime.now(UTC)
     return started if started is not None and timedelta(0) <= now - started < JUST_BORN else None

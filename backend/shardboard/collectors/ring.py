@@ -1,4 +1,4 @@
-"""The last minutes of many series, one value per metric and second, in flat arrays: an unknown second is NaN."""
+"""The last minutes of many series in flat arrays, one value per metric and second. An unknown value is NaN."""
 
 from array import array
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from shardboard.domain.rates import Value
 
 
 class Ring:
-    """`width` values for each of the newest `seconds` seconds; older ones are overwritten."""
+    """`width` values for each of the newest `seconds` seconds; older values are overwritten."""
 
     def __init__(self, width: int, seconds: int) -> None:
         self._width = width
@@ -21,10 +21,10 @@ class Ring:
         self.put_packed(second, array("f", [nan if value is None else value for value in row]))
 
     def put_packed(self, second: int, row: "array[float]") -> None:
-        """Store one second; seconds may come late and out of order, but none older than what has taken its place.
+        """Store one second. Seconds may arrive late and out of order; a second whose slot holds a newer one is ignored.
 
-        When a second comes again, what was known and is unknown now stays: the first sample that a restarted console gets
-        has nothing to make rates of, but before its end it may have known them.
+        If a second is stored again, values that are unknown now keep their former value: the first sample that a restarted
+        console receives has no predecessor to compute rates from, but the rates may have been known before the restart.
         """
         slot = second % self._seconds
         start = slot * self._width
@@ -37,12 +37,12 @@ class Ring:
         self._values[start : start + self._width] = row
 
     def get(self, second: int, width: int | None = None) -> list[Value] | None:
-        """The row of one second, or the first `width` values of it; None when nothing was stored for it."""
+        """Return the row of one second, or its first `width` values; None if nothing was stored for it."""
         row = self.packed(second)
         return [_value(value) for value in row[:width]] if row is not None else None
 
     def packed(self, second: int) -> "array[float] | None":
-        """As `get`, with NaN for None."""
+        """Return the row of one second, with NaN for unknown values; None if nothing was stored for it."""
         slot = second % self._seconds
         if self._stamps[slot] != second:
             return None
@@ -50,7 +50,7 @@ class Ring:
         return self._values[start : start + self._width]
 
     def columns(self, first: int, count: int, width: int | None = None) -> list[list[Value]]:
-        """One list per metric (the first `width`) for `count` seconds from `first`; None where there is no value."""
+        """Return one list for each of the first `width` metrics, for `count` seconds from `first`; None where there is no value."""
         width = self._width if width is None else width
         rows = [self.get(second, width) for second in range(first, first + count)]
         empty: list[Value] = [None] * width

@@ -1,4 +1,4 @@
-"""Seconds while their samples arrive, as compact as hundreds of shards over some minutes need it, and the rows made of them."""
+"""Compact storage of seconds while their samples arrive, and the rows that are computed from them."""
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _LAG = PLACE["repl_lag_bytes"]
 
 @dataclass(frozen=True)
 class ShardPlace:
-    """Where a shard belongs."""
+    """Database, pair and node of a shard."""
 
     bdb_uid: int
     pair: int
@@ -30,32 +30,32 @@ class ShardPlace:
 
 @dataclass
 class Second:
-    """What was told of one second so far."""
+    """Data of one second that has arrived so far."""
 
     nodes: dict[int, Raw] = field(default_factory=dict)
     shards: "dict[int, array[float]]" = field(default_factory=dict)
-    """By `RATES.pack`."""
+    """Values of shards, packed by `RATES.pack`."""
     tiers: "dict[int, array[float]]" = field(default_factory=dict)
-    """Of shards on flash, in the order of TIER_FIELDS."""
+    """Values of shards on flash, in the order of TIER_FIELDS."""
     pings: "dict[tuple[int, int], array[int]]" = field(default_factory=dict)
-    """Microseconds of every PING, by database and node."""
+    """Microseconds of all PINGs, by database and node."""
     died: set[int] = field(default_factory=set)
     missing: set[int] = field(default_factory=set)
-    """Shards that run and told nothing."""
+    """Shards that are running, but reported no values."""
     endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
-    """By database and node."""
+    """Metrics of endpoints, by database and node."""
     at: float = 0.0
     first_arrival: float = 0.0
     told: bool = False
 
     def probes(self, bdb_uid: int | None = None) -> list[int]:
-        """What all PINGs of one database took, or of all databases."""
+        """Return the microseconds of all PINGs of one database, or of all databases."""
         found = (pings for (uid, _), pings in self.pings.items() if bdb_uid in (None, uid))
         return list(chain.from_iterable(found))
 
 
 class PackedSample(Mapping[str, Value]):
-    """One packed sample by the agent's names."""
+    """Mapping of one packed sample by the agent's field names."""
 
     __slots__ = ("_raw",)
 
@@ -74,12 +74,12 @@ class PackedSample(Mapping[str, Value]):
 
 
 class Shards:
-    """The computed rows of one second, by uid."""
+    """Computed rows of shards in one second, by uid."""
 
     def __init__(
         self, members: Mapping[int, ShardPlace], second: Second, past: "Sequence[tuple[int, dict[int, array[float]]]]"
     ) -> None:
-        """`past` are the shards of the seconds before that are still known, nearest first, with how long ago each was."""
+        """`past` are the shards of earlier seconds that are still known, newest first, with their age in seconds."""
         self.rows: dict[int, array[float]] = {}
         self.leading: set[int] = set()
         self._members = members
@@ -103,11 +103,11 @@ class Shards:
             self.rows[uid][_LAG] = max(ahead - second.shards[uid][_OFFSET], 0.0)
 
     def together(self, uids: Sequence[int], probes: Sequence[int]) -> list[float]:
-        """Those of `uids` that are known, as one row in the order of BDB_METRICS."""
+        """Return the sums of the known `uids` as one row in the order of BDB_METRICS."""
         return shard_rates.database(*self._split(uids), probes)
 
     def of_node(self, uids: Sequence[int]) -> dict[str, Value]:
-        """What a node's row says of its shards."""
+        """Return the part of a node's row that is computed from its shards."""
         leading, following = self._split(uids)
         total = {name: sum(row[PLACE[name]] for row in leading) for name in ("total_req", "connected_clients")}
         everyone = (*leading, *following)
@@ -125,7 +125,7 @@ class Shards:
 
 
 class Tiers:
-    """The computed rows of one second of shards on flash, by uid."""
+    """Computed rows of shards on flash in one second, by uid."""
 
     def __init__(self, shards: Shards, second: Second, past: Sequence[tuple[int, Second]]) -> None:
         self.rows: dict[int, flash_rates.Row] = {}
@@ -134,13 +134,13 @@ class Tiers:
             if uid in shards.rows:
                 started, used = second.shards[uid][_STARTED], second.shards[uid][_USED]
                 ago, before = next(((ago, then) for ago, then in past if uid in then.tiers), (0, None))
-                # Of another process nothing can be said.
+                # Counters of another process cannot be compared.
                 same = before is not None and uid in before.shards and before.shards[uid][_STARTED] == started
                 earlier = _named(before.tiers[uid]) if before is not None and same else None
                 self.rows[uid] = flash_rates.row(_named(raw), earlier, ago, used)
 
     def together(self, uids: Sequence[int]) -> dict[str, float] | None:
-        """One database; None when it is not on flash, or one of its shards did not tell."""
+        """Return the row of one database; None if it is not on flash or one of its shards has no values."""
         if not uids or not all(uid in self.rows for uid in uids):
             return None
         leading = [self.rows[uid] for uid in uids if uid in self._leading]
@@ -155,23 +155,23 @@ def _named(raw: "array[float]") -> dict[str, float]:
 
 
 def about_own(sample: Sample, node_uid: int, members: Mapping[int, ShardPlace]) -> Sample:
-    """A sample without what an agent says of shards that are known to be elsewhere, and of databases that have none with it."""
+    """Return a sample without shards that are known to be on other nodes, and without databases that have no shards on the node."""
 
     def elsewhere(uid: int) -> bool:
         return uid in members and members[uid].node_uid != node_uid
 
     told = {*sample.shards, *sample.missing, *sample.died}
-    strange = {uid for uid in told if elsewhere(uid)}
-    own = {members[uid].bdb_uid for uid in told - strange if uid in members}
+    misplaced = {uid for uid in told if elsewhere(uid)}
+    own = {members[uid].bdb_uid for uid in told - misplaced if uid in members}
     foreign = sample.pings.keys() - own
-    if not strange and not foreign:
+    if not misplaced and not foreign:
         return sample
     parts = {name: getattr(sample, name) for name in ("shards", "tiers", "missing", "died")}
-    kept = {name: {uid: said for uid, said in part.items() if uid not in strange} for name, part in parts.items()}
+    kept = {name: {uid: value for uid, value in part.items() if uid not in misplaced} for name, part in parts.items()}
     pings = {uid: taken for uid, taken in sample.pings.items() if uid not in foreign}
     return sample.model_copy(update={**kept, "pings": pings})
 
 
 def past_of(seconds: Mapping[int, Second], t: int) -> list[tuple[int, Second]]:
-    """The seconds before `t` that are still known and near enough for a rate, nearest first, with how long ago each was."""
+    """Return the seconds before `t` that are known and near enough for a rate, newest first, with their age in seconds."""
     return [(ago, seconds[t - ago]) for ago in range(1, MAX_STEP + 1) if t - ago in seconds]

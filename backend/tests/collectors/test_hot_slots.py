@@ -101,6 +101,6 @@ async def test_a_database_without_slots_and_one_that_does_not_exist(
 ) -> None:
     async with console.store.begin() as session:
         (await session.get_one(Bdb, 1)).sharding = False
-    assert (await taken(looks)).detail == "shop is not sharded: its keys are in no hash slots."
+    assert (await taken(looks)).detail == "shop is not sharded, so its keys have no hash slots."
     assert await looks.look(9, "cpu_usec") is None
     assert agents.calls == []

@@ -159,7 +159,7 @@ async def test_an_agent_is_lost_once_and_back_once(
     assert (lost.severity, lost.source, lost.node_uid) == ("WARNING", "node", 1)
     assert lost.description == (
         "The agent of node 1 was lost: the agent of node 1 (10.0.0.1:9700) cannot be reached. "
-        "Its shards may well be running; nobody watches them."
+        "Its shards may still be running, but are not monitored."
     )
     agents.unreachable = set()
     agents.sample(1, sample(NOW + 9))
@@ -167,7 +167,7 @@ async def test_an_agent_is_lost_once_and_back_once(
     agents.sample(1, sample(NOW + 10))
     await until(lambda: console.live.resume_point(1)[1] == NOW + 10)
     [back] = await told(console, "node_agent_connected")
-    assert back.description == "The agent of node 1 answered again."
+    assert back.description == "The agent of node 1 reconnected."
     assert await since(console) is None
 
 
