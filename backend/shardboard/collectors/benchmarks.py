@@ -101,15 +101,15 @@ class BenchmarkCollector:
 
     async def _keep(self, load: BenchmarkLoad, told: LoadLines, before: int) -> BenchmarkLoad:
         """Store lines, and update the load with their contents."""
-        record = [(number, _decoded(line)) for number, line in enumerate(told.lines, before + 1)]
-        seconds = [Told(load.uid, number, each) for number, each in record if each.get("kind") == "second"]
+        records = [(number, _decoded(line)) for number, line in enumerate(told.lines, before + 1)]
+        seconds = [Told(load.uid, number, each) for number, each in records if each.get("kind") == "second"]
         async with self._store.begin() as session:
             stored = await benchmarks.load(session, load.uid)
             if stored is None:  # the run was deleted
                 return BenchmarkLoad(uid=load.uid, status="failed")
             await benchmarks.add_seconds(session, seconds)
-            stored.lines = before + len(record)
-            for _, each in record:
+            stored.lines = before + len(records)
+            for _, each in records:
                 _apply_line(stored, each)
             if told.state != "running":
                 _end(stored, told)
@@ -221,5 +221,5 @@ def _end(load: BenchmarkLoad, told: LoadLines) -> None:
     elif told.state == "absent":
         load.detail = load.detail or "The load generator no longer exists, and its measurements are lost."
     else:
-        record = told.said.strip().splitlines()
-        load.detail = load.detail or " ".join(["The load generator ended without a report.", *record[-1:]])
+        output = told.said.strip().splitlines()
+        load.detail = load.detail or " ".join(["The load generator ended without a report.", *output[-1:]])

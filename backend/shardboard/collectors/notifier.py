@@ -1,5 +1,5 @@
-"""Sends events to webhooks, mail addresses, Alertmanager and syslog: in order, at least once, with the end of each alarm. Or
-sends lines of the audit log, in order, at least once.
+"""Sends events to webhooks, mail addresses, Alertmanager and syslog: in order, at least once, including the end of each alarm.
+Receivers of the audit log get its lines, in order, at least once.
 
 The position of each receiver is stored with the webhook, so a console that was killed continues there. Receivers that fail are
 retried with increasing delays, and do not delay other receivers.

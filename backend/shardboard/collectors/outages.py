@@ -32,7 +32,7 @@ class NodeClock:
         self._caught_up = True
 
     def sample(self, ahead: float) -> None:
-        """Add the seconds from the console's present time to the node's time when the sample was complete."""
+        """Add the seconds from the console's current time to the node's time when the sample was complete."""
         if self._caught_up and abs(ahead) < BELIEVED:
             self._ahead.append(ahead)
         self._caught_up = False

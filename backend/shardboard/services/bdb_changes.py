@@ -46,7 +46,7 @@ _EFFECTIVE = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.
 
 
 async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
-    """Return the fields that differ from the present values, after all checks. Clients may send unchanged fields as well."""
+    """Return the fields that differ from the current values, after all checks. Clients may send unchanged fields as well."""
     present = _present(bdb)
     if "io_threads" in given and given["io_threads"] != present["io_threads"]:
         given = {**given, "io_threads": await _threads(session, bdb, given["io_threads"])}
@@ -65,7 +65,7 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
         await access.insist_on_permissions(session, changed["roles_permissions"])
     fixed = sorted(changed.keys() & (_EFFECTIVE - CHANGEABLE))
     if fixed:
-        message = f"{fixed[0]} of an existing database cannot be changed; omit it or send its present value."
+        message = f"{fixed[0]} of an existing database cannot be changed; omit it or send its current value."
         raise NotAcceptable("not_supported", message, field=fixed[0])
     if rejected := sorted(changed.keys() - BESIDE_SHARDS_COUNT) if "shards_count" in changed else []:
         message = f"shards_count and {rejected[0]} cannot be changed by one request; change one after the other."
@@ -86,7 +86,7 @@ def _changed_fields(bdb: Bdb, present: Mapping[str, Any], given: Mapping[str, An
     if changed.get("port") == bdb.port:
         del changed["port"]
     if "authentication_redis_pass" in changed and bdb.config.get("other_passwords"):
-        changed["other_passwords"] = []  # a new password replaces all present ones
+        changed["other_passwords"] = []  # a new password replaces all current ones
     return changed
 
 
@@ -107,7 +107,7 @@ def _present(bdb: Bdb) -> dict[str, Any]:
 
 
 async def _threads(session: AsyncSession, bdb: Bdb, requested: int) -> int:
-    """Return `asked` if the nodes can provide that many threads; for 0, the default of the nodes."""
+    """Return `requested` if the nodes can provide that many threads; for 0, the default of the nodes."""
     rows = await shards.every(session)
     chosen = {row.node_uid for row in rows if row.bdb_uid == bdb.uid}
     hosts = hosts_of(await nodes.every(session), [row.node_uid for row in rows], chosen)

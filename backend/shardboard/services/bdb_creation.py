@@ -186,7 +186,7 @@ def _warnings(desired: Mapping[str, Any], given: Mapping[str, Any], machines: Se
     if rules and hashing.judge(rules, implicit_shard_key=desired["implicit_shard_key"]).misprint:
         found.append(
             f"The shard_key_regex of database {name} was interpreted as the standard policy: "
-            "keys are hashed by the part in braces if there is one, otherwise completely."
+            "only the part of a key in braces is hashed if there is one, otherwise the complete key."
         )
     if desired["version"] != bdb_fields.ENGINE_VERSION:
         engines = sorted({node.facts.get("engine_version", "") for node in machines} - {""})

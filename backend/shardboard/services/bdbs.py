@@ -61,14 +61,14 @@ async def create(
 async def update(
     session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
 ) -> tuple[Bdb, reshards.ReshardPlan | None]:
-    """Apply fields that differ from the present ones, and changes of earlier requests that did not reach all shards.
+    """Apply fields that differ from the current ones, and changes of earlier requests that did not reach all shards.
 
     Does nothing if there are neither. Returns the database and, if the number of primaries changes, the reshard plan.
     """
     cluster = await cluster_state.load_for_update(session)
     bdb = await queue.idle_bdb(session, uid)
     changed = await changes(session, bdb, given, cluster)
-    if "shards_count" not in changed:  # new shards start with all present settings
+    if "shards_count" not in changed:  # new shards start with all current settings
         changed = incomplete(bdb) | changed
     if not changed:
         return bdb, None
@@ -249,7 +249,7 @@ async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_ru
 async def set_passwords(
     session: AsyncSession, uid: int, choose: Callable[[list[str]], list[str]], principal: Principal, *, dry_run: bool
 ) -> Bdb:
-    """Change the passwords of the default user to those that `choose` returns for the present ones, at least one."""
+    """Change the passwords of the default user to those that `choose` returns for the current ones, at least one."""
     bdb = await queue.idle_bdb(session, uid)
     first, *others = choose(bdb.passwords)
     desired = {"authentication_redis_pass": first, "other_passwords": others}

@@ -64,7 +64,7 @@ async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster
     if changed:
         cluster.policy = {}
         cluster.config = {name: value for name, value in cluster.config.items() if name not in changed}
-        message = f"The policy of the cluster was set back to its defaults: {', '.join(sorted(changed))}."
+        message = f"The policy of the cluster was reset to its defaults: {', '.join(sorted(changed))}."
         events.record(session, "cluster_policy_updated", message, originator=principal.username)
     return cluster
 

@@ -55,8 +55,8 @@ async def announce(session: AsyncSession, authority: Authority, principal: Princ
         message = "A request for a CA is open, and its key would be lost: withdraw the request first."
         raise Conflict("authority_requested", message)
     issuer = f", signed by {chosen.issuer}," if chosen else ""
-    told = f"A new CA of the console{issuer} was announced. Agents trust it automatically; clients of endpoints must be configured."
-    async with _recorded(session, principal, "authority_announced", told):
+    description = f"A new CA of the console{issuer} was announced. Agents trust it automatically; endpoint clients must be configured."
+    async with _recorded(session, principal, "authority_announced", description):
         return authority.announce(chosen)
 
 
@@ -77,16 +77,16 @@ async def switch(session: AsyncSession, authority: Authority, principal: Princip
         raise Conflict("authority_not_announced", "No new CA is announced.")
     every = await nodes.every(session)
     if missing := [node for node in every if waits_for(authority, node)]:
-        told = "; ".join(f"node {node.uid}: {waits_for(authority, node)}" for node in missing[:10])
+        description = "; ".join(f"node {node.uid}: {waits_for(authority, node)}" for node in missing[:10])
         more = f"; and {plural(len(missing) - 10, 'more node')}" if len(missing) > 10 else ""
-        message = f"Nodes that do not trust the next CA would reject the console. {told}{more}."
+        message = f"Nodes that do not trust the next CA would reject the console. {description}{more}."
         raise Conflict("nodes_not_told", message)
     if authority.following.is_external:
         names = await _names(session, authority)
         if refused := await asyncio.to_thread(refusal, authority.following, names):
             raise Conflict("authority_not_suitable", refused)
-    told = f"The console and its agents switch to the announced CA, {authority.following.fingerprint}."
-    async with _recorded(session, principal, "authority_switched", told):
+    description = f"The console and its agents switch to the announced CA, {authority.following.fingerprint}."
+    async with _recorded(session, principal, "authority_switched", description):
         authority.switch()
 
 
@@ -124,9 +124,9 @@ def _require_no_replacement(authority: Authority) -> None:
 
 
 @asynccontextmanager
-async def _recorded(session: AsyncSession, principal: Principal, event: str, told: str) -> AsyncIterator[None]:
+async def _recorded(session: AsyncSession, principal: Principal, event: str, description: str) -> AsyncIterator[None]:
     """Record the event before the files of the CA are changed, so that errors of the store leave the files unchanged."""
-    events.record(session, event, told, source="cluster", originator=principal.username)
+    events.record(session, event, description, source="cluster", originator=principal.username)
     await session.flush()
     try:
         yield

@@ -20,7 +20,7 @@ DEADLINE = timedelta(seconds=30)
 async def order(
     session: AsyncSession, uids: Sequence[int], principal: Principal, *, force: bool, dry_run: bool
 ) -> Action | None:
-    """Switch these primaries over to their replicas, gracefully or by force. Returns None for a dry run."""
+    """Schedule a graceful or forced failover of these primaries to their replicas. Returns None for a dry run."""
     if not uids:
         raise NotFound("shard_uids_required", "The request names no shards.")
     await clusters.load_for_update(session)

@@ -106,7 +106,7 @@ async def admit(session: AsyncSession, authority: Authority, applicant: Applican
     node.last_seen = datetime.now(UTC)
     node.facts = applicant.facts
     here.bootstrap_state = "completed"
-    authority.heard.forget(node.uid)  # this may be a new agent, which trusts only the present CA
+    authority.heard.forget(node.uid)  # this may be a new agent, which trusts only the current CA
     ends = node.last_seen + timedelta(days=days)
     await issued_certificates.note(session, node.uid, serial_of(certificate), ends)
     events.record(session, "node_joined", message, source="node", originator=token.created_by, node_uid=node.uid)

@@ -81,7 +81,7 @@ async def failed(
     if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_LIMIT_FACTOR):
         message = (
             f"A client that knows a password of {user.email} is guessing second-factor codes, most recently from {source}. "
-            "Only recovery codes are accepted for now, after waits that get longer. Change the password."
+            "Only recovery codes are accepted for a while, each time for longer. Change the password."
         )
         events.record(session, "second_factor_guessed", message, source="cluster", severity="ERROR")
     if not (audit or waits):

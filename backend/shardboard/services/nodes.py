@@ -114,7 +114,7 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
         code = "replication_violation" if dead else "insufficient_resources"
         raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
     action = await _queue(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
-    message = f"The removal of node {uid} was ordered.{addresses.told(_address_changes(view, board, uid, gone=True))}"
+    message = f"The removal of node {uid} was requested.{addresses.told(_address_changes(view, board, uid, gone=True))}"
     _record_event(session, action, "node_remove_request", message)
     return action
 

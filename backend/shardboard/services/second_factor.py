@@ -83,7 +83,7 @@ def forget(user: User) -> None:
 
 
 def _step(secret: str | None, code: str, last: int) -> int | None:
-    """Return the time step of the code: the present, previous or next one, to allow for clock differences, if after `last`."""
+    """Return the time step of the code: the current, previous or next one, to allow for clock differences, if after `last`."""
     given = code.replace(" ", "")
     if secret is None or len(given) != _DIGITS or not given.isascii():
         return None

@@ -90,7 +90,7 @@ async def log_out(session: AsyncSession, uid: int, by: Principal) -> None:
 
 
 async def of_user(session: AsyncSession, user_uid: int, by: Principal) -> Sequence[LoginSession]:
-    """Return the user's valid sessions, newest first. Requires that it is the own user, or privileges over the user."""
+    """Return the user's valid sessions, newest first. Requires that it is the own account, or privileges over the user."""
     user = await _load_user(session, user_uid, by)
     here, now = await cluster.load(session), datetime.now(UTC)
     return [row for row in await sessions.of_user(session, user.uid) if _is_valid(row, user, here, now)]

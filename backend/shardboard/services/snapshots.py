@@ -26,7 +26,7 @@ async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int
 
 
 async def create(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
-    """Save the present placement under a name."""
+    """Save the current placement under a name."""
     view = await movement.locked_view(session)
     if node_uid not in view.machines:
         raise NotFound("node_not_found", f"Node {node_uid} does not exist.")

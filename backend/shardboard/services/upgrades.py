@@ -143,7 +143,7 @@ def _plan(view: ClusterView, bdb: Bdb, wish: Wish) -> PlannedUpgrade:
             )
             raise NotAcceptable("downgrade_not_possible", message)
     insist_on_room(view, bdb, behind)
-    # Sorted by the present role: moves of a pair are carried out in this order.
+    # Sorted by the current role: moves of a pair are carried out in this order.
     behind.sort(key=lambda row: (row.pair, row.current_role == "master"))
     planned = [
         Move(

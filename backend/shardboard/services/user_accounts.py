@@ -53,7 +53,7 @@ class Changes:
     """Requested changes of a user; None leaves a field unchanged."""
 
     email: str | None = None
-    """Only the present value is accepted."""
+    """Only the current value is accepted."""
     name: str | None = None
     password: NewPassword | None = None
     role: GivenRole | None = None
@@ -99,8 +99,8 @@ async def create(
     user.keep([await _stored_password(session, user, password) if password is not None else Password("")])
     session.add(user)
     how = "" if password is not None else ", for single sign-on"
-    changes = f"User {email} was created with the role {role}{how}."
-    events.record(session, "user_created", changes, originator=by.username)
+    message = f"User {email} was created with the role {role}{how}."
+    events.record(session, "user_created", message, originator=by.username)
     await session.flush()
     return user
 
@@ -261,7 +261,7 @@ async def _role_of(session: AsyncSession, user: User) -> GivenRole:
 async def _for_update(session: AsyncSession, uid: int) -> User:
     await clusters.load_for_update(session)  # two administrators must not demote each other concurrently
     user = await one(session, uid)
-    await session.refresh(user, with_for_update=True)  # protects from concurrent logins
+    await session.refresh(user, with_for_update=True)  # protects against concurrent logins
     return user
 
 

@@ -43,7 +43,7 @@ async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by
     _check(changes, row.kind, changes.get("events", row.events))
     if (minutes := changes.get("silent_minutes")) is not None:
         changes = {name: value for name, value in changes.items() if name != "silent_minutes"}
-        # Unmuting stores the present time instead of null, so that it remains known which events were muted.
+        # Unmuting stores the current time instead of null, so that it remains known which events were muted.
         changes["silent_until"] = datetime.now(UTC) + timedelta(minutes=minutes)
     before = row.events
     changed = sorted(name for name, value in changes.items() if getattr(row, name) != value)

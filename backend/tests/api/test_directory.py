@@ -68,7 +68,9 @@ async def test_groups_give_roles_at_every_log_in(
     assert (await browser.get("/v1/session")).status_code == 401, "the session from before has ended, too"
     for _ in range(3):
         assert await basic(elsewhere) == 403
-    assert len(await told(client, "no directory group provides a role")) == 1, "a program that goes on asking is told of once"
+    assert len(await told(client, "no directory group provides a role")) == 1, (
+        "a program that goes on asking is told of once"
+    )
     directory.groups["ann"] = [SHOP]
     assert await basic(elsewhere) == 200
     directory.groups["ann"] = []
