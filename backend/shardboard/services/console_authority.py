@@ -55,7 +55,9 @@ async def announce(session: AsyncSession, authority: Authority, principal: Princ
         message = "A request for a CA is open, and its key would be lost: withdraw the request first."
         raise Conflict("authority_requested", message)
     issuer = f", signed by {chosen.issuer}," if chosen else ""
-    description = f"A new CA of the console{issuer} was announced. Agents trust it automatically; endpoint clients must be configured."
+    description = (
+        f"A new CA of the console{issuer} was announced. Agents trust it automatically; configure clients of endpoints."
+    )
     async with _recorded(session, principal, "authority_announced", description):
         return authority.announce(chosen)
 
