@@ -26,6 +26,6 @@ async def test_it_is_told_what_is_lost_confirmed_and_ordered(
     reply = await client.post(url, json={"discard_data": True, "confirm": "shard 1"})
     assert reply.status_code == 200
     action = (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()
-    assert action["additional_info"]["description"] == "Start shard redis:1 of shop again, empty"
+    assert action["additional_info"]["description"] == "Restart shard redis:1 of shop, empty"
     assert (await client.post("/v1/shards/2/actions/restart", json={})).json()["error_code"] == "shard_not_down"
     assert (await client.post("/v1/shards/9/actions/restart", json={})).status_code == 404
