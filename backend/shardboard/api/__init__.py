@@ -1,1 +1,1 @@
-"""HTTP only: parse, authorise, call a service or a query, return. One file per noun."""
+"""HTTP layer: handlers parse, authorise, call a service or a query, and return. One file per resource."""

@@ -1,5 +1,7 @@
-"""Rooms of the REST reference whose feature does not exist here, for clients that look before they go on: there is nothing, and
-nothing can be set. Every reply says what is so."""
+"""Endpoints of the Redis Enterprise REST API whose features do not exist in Shardboard.
+
+Clients that check these features before they continue get an empty or constant reply. Nothing can be set.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -38,31 +40,37 @@ _NOT_RUNNING = (
 )
 
 REPLIES: dict[str, tuple[str, Any]] = {
-    "/modules": ("No module can be uploaded; the flash tier comes with the agents.", []),
-    "/crdbs": ("There are no Active-Active databases.", {"crdbs": []}),
-    "/crdb_tasks": ("There are no Active-Active databases, and so no tasks of theirs.", []),
-    "/bdb_groups": ("Databases do not share memory limits.", {"bdb_groups": []}),
-    "/suffixes": ("The console serves no DNS; endpoints are told by address.", []),
-    "/bdbs/replica_sources/alerts": ("No database replicates another one.", {}),
-    "/bdbs/crdt_sources/alerts": ("There are no Active-Active databases.", {}),
-    "/cluster/actions": ("The cluster as a whole has no actions; nodes and databases have theirs.", {"actions": []}),
-    "/cluster/module-capabilities": ("No module can be uploaded.", {"all_capabilities": []}),
-    "/cm_settings": ("Each browser shows times in its own time zone; the API tells them in UTC.", {"timezone": "UTC"}),
-    "/diagnostics": ("Nothing is logged for diagnosis on a schedule.", {}),
+    "/modules": ("Return an empty list. Modules cannot be uploaded; the agents install the flash tier.", []),
+    "/crdbs": ("Return an empty list. Active-Active databases are not supported.", {"crdbs": []}),
+    "/crdb_tasks": ("Return an empty list. Active-Active databases are not supported.", []),
+    "/bdb_groups": ("Return an empty list. Databases cannot share a memory limit.", {"bdb_groups": []}),
+    "/suffixes": ("Return an empty list. The console has no DNS server; endpoints have addresses.", []),
+    "/bdbs/replica_sources/alerts": ("Return an empty object. Replica Of is not supported.", {}),
+    "/bdbs/crdt_sources/alerts": ("Return an empty object. Active-Active databases are not supported.", {}),
+    "/cluster/actions": ("Return an empty list. Actions belong to nodes and databases.", {"actions": []}),
+    "/cluster/module-capabilities": ("Return an empty list. Modules cannot be uploaded.", {"all_capabilities": []}),
+    "/cm_settings": (
+        "Return the time zone of the API, which is always UTC. Browsers show times in their own time zone.",
+        {"timezone": "UTC"},
+    ),
+    "/diagnostics": ("Return an empty object. There are no scheduled diagnostic logs.", {}),
     "/job_scheduler": (
-        "No job has a schedule: what they do elsewhere is done here when it is due, all the time.",
+        "Return all job schedules as disabled. The console does this work continuously, when it is due.",
         {f"{name}_job_settings": {**settings, "enabled": False} for name, settings in _JOBS.items()},
     ),
-    "/local/services": ("Console and agents are one process each; the machine's service manager runs them.", {}),
+    "/local/services": (
+        "Return an empty object. The console and each agent are one process, managed by the service manager of the machine.",
+        {},
+    ),
     "/cluster/services_configuration": (
-        "What runs within the console, and what does not exist.",
+        "Return which services run in the console and which do not exist.",
         {
             name: {"operating_mode": "enabled" if name in _RUNNING else "disabled"}
             for name in (*_RUNNING, *_NOT_RUNNING)
         },
     ),
     "/metrics_config": (
-        "How metrics are kept and told cannot be set; `/v1/history/retention` says what is kept.",
+        "Return the metrics settings, which cannot be changed. `/v1/history/retention` has the retention of metrics.",
         {
             "expose_db_tags": False,
             "key_distribution_enabled": False,
@@ -72,7 +80,7 @@ REPLIES: dict[str, tuple[str, Any]] = {
         },
     ),
     "/ocsp": (
-        "The states of certificates are not asked for.",
+        "Return the OCSP settings, which cannot be changed. The console does not query the status of certificates.",
         {
             "ocsp_functionality": False,
             "responder_url": "",
@@ -107,13 +115,13 @@ for _path, (_sentence, _reply) in REPLIES.items():
 @router.get("/bdbs/{uid}/sync_source_stats", responses=errors(404))
 @router.get("/bdbs/{uid}/syncer_state", responses=errors(404))
 async def get_replication_source(_viewer: BdbViewer, session: Reader, uid: Uid) -> None:
-    """404: no database replicates another one."""
+    """Return 404: Replica Of is not supported."""
     await bdb_of(session, uid)
-    raise NotFound("not_found", "The database replicates no other one.")
+    raise NotFound("not_found", "The database does not replicate another database.")
 
 
 @router.get("/bdbs/{uid}/peer_stats", responses=errors(404, 406))
 async def get_peer_stats(_viewer: BdbViewer, session: Reader, uid: Uid) -> None:
-    """406: there are no Active-Active databases."""
+    """Return 406: Active-Active databases are not supported."""
     await bdb_of(session, uid)
-    raise NotAcceptable("not_supported", "The database is not an Active-Active one.")
+    raise NotAcceptable("not_supported", "The database is not an Active-Active database.")

@@ -1,4 +1,4 @@
-"""Actions over HTTP, in the shapes of version 1 and version 2."""
+"""Endpoints of actions, in the formats of versions 1 and 2 of the API."""
 
 from datetime import UTC, datetime
 
@@ -19,49 +19,53 @@ router = APIRouter(tags=["actions"])
 router_v2 = APIRouter(tags=["actions"])
 
 
-@router.get("/actions", response_model=schema.Actions, responses=errors())
+@router.get("/actions", summary="List actions", response_model=schema.Actions, responses=errors())
 async def list_actions_v1(viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """Running and recent actions, newest first."""
+    """Return the running and recent actions, newest first."""
     return JSONResponse(schema.render_v1_list(await service.seen(session, viewer), datetime.now(UTC)))
 
 
 @router.get("/actions/bdb/{uid}", response_model=schema.Actions, responses=errors(404))
 async def list_bdb_actions(_viewer: BdbViewer, session: Reader, uid: Uid) -> JSONResponse:
-    """Running and past actions of one database, newest first."""
+    """Return the running and past actions of a database, newest first."""
     found = await actions.of_bdb(session, uid)
     if not found and await bdbs.by_uid(session, uid) is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return JSONResponse(schema.render_v1_list(found, datetime.now(UTC)))
 
 
-@router.get("/actions/{action_uid}", response_model=schema.StateMachine, responses=errors(404))
+@router.get("/actions/{action_uid}", summary="Get action", response_model=schema.StateMachine, responses=errors(404))
 async def get_action_v1(viewer: AnyViewer, session: Reader, action_uid: str) -> JSONResponse:
-    """One action."""
+    """Return an action. Finished actions are kept for a limited time."""
     return JSONResponse(schema.render_v1(await _find(session, action_uid, viewer), datetime.now(UTC)))
 
 
 @router.delete("/actions/{action_uid}", response_model=schema.StateMachine, responses=errors(404, 409))
 async def cancel_action(editor: AnyEditor, session: Tx, action_uid: str) -> JSONResponse:
-    """Ask an action to end early. What it has begun is undone or brought to its end; then its status is `cancelled`."""
+    """Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
+
+    Returns 409 if the action has ended (`not_running`) or cannot be cancelled (`not_cancellable`). Required role: `admin`,
+    `cluster_member` or `db_member`.
+    """
     action = await service.cancel(session, await _find(session, action_uid, editor), editor)
     return JSONResponse(schema.render_v1(action, datetime.now(UTC)))
 
 
 @router_v2.get("/actions", response_model=list[schema.Action], responses=errors())
 async def list_actions(viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """Running and recent actions, newest first, with their steps."""
+    """Return the running and recent actions with their steps, newest first."""
     return JSONResponse([schema.render_v2(action) for action in await service.seen(session, viewer)])
 
 
 @router_v2.get("/actions/{action_uid}", response_model=schema.Action, responses=errors(404))
 async def get_action(viewer: AnyViewer, session: Reader, action_uid: str) -> JSONResponse:
-    """One action with its steps."""
+    """Return an action with its steps. Finished actions are kept for a limited time."""
     return JSONResponse(schema.render_v2(await _find(session, action_uid, viewer)))
 
 
 async def _find(session: Reader, uid: str, by: Principal) -> Action:
-    # Only what can be a uid reaches the store: PostgreSQL rejects text with a zero byte.
+    # Query the store only for printable text: PostgreSQL rejects text with a NUL character.
     action = await actions.by_uid(session, uid) if uid.isprintable() and len(uid) <= 64 else None
     if action is None or not await service.may_see(session, action, by):
-        raise NotFound("not_found", "There is no such action; finished ones are kept for a while only.")
+        raise NotFound("not_found", "The action does not exist. Finished actions are kept for a limited time only.")
     return action

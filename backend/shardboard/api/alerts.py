@@ -1,4 +1,4 @@
-"""Alerts of databases, nodes and the cluster over HTTP."""
+"""Endpoints of the alerts of databases, nodes and the cluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -23,13 +23,13 @@ router = APIRouter(tags=["alerts"])
 
 Name = Annotated[str, Path(max_length=64)]
 IgnoreSettings = Annotated[
-    str | None, Query(description="Accepted. All alerts are in every reply; one that is off is not looked for.")
+    str | None, Query(description="Accepted without effect. Replies always contain all alerts, also disabled ones.")
 ]
 
 
 @router.get("/bdbs/alerts", response_model=dict[str, schema.Alerts], responses=errors())
 async def list_bdb_alerts(viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
-    """Of all databases, by uid."""
+    """Return the alerts of all databases, by database uid."""
     return JSONResponse(await _of_bdbs(session, [bdb for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)]))
 
 
@@ -37,7 +37,7 @@ async def list_bdb_alerts(viewer: AnyViewer, session: Reader, ignore_settings: I
 async def get_bdb_alerts(
     _viewer: BdbViewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
-    """Of one database, by name."""
+    """Return the alerts of a database, by alert name."""
     return JSONResponse((await _of_bdbs(session, [await bdb_of(session, uid)]))[str(uid)])
 
 
@@ -45,7 +45,7 @@ async def get_bdb_alerts(
 async def get_bdb_alert(
     _viewer: BdbViewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
-    """One alert of a database."""
+    """Return an alert of a database."""
     found = await _of_bdbs(session, [await bdb_of(session, uid)])
     return JSONResponse(_one(found[str(uid)], alert))
 
@@ -54,8 +54,11 @@ async def get_bdb_alert(
 async def set_bdb_alerts(
     editor: BdbEditor, session: Tx, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Switch alerts of a database on and off, and set their thresholds. What is left out stays."""
-    await cluster.load_for_update(session)  # of two who change a part each, neither part is lost
+    """Enable or disable alerts of a database and set their thresholds. Omitted alerts and fields keep their values.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
+    await cluster.load_for_update(session)  # concurrent requests that change different alerts must not overwrite each other
     bdb = await bdb_of(session, uid)
     service.change(session, bdb, body.given(), editor, dry_run=is_on(dry_run))
     return JSONResponse((await _of_bdbs(session, [bdb]))[str(uid)])
@@ -63,7 +66,7 @@ async def set_bdb_alerts(
 
 @router.get("/nodes/alerts", response_model=dict[str, schema.Alerts], responses=errors())
 async def list_node_alerts(_viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
-    """Of all nodes, by uid. They are set by `alert_settings` of the cluster."""
+    """Return the alerts of all nodes, by node uid. The cluster's `alert_settings` configure them."""
     return JSONResponse(await _of_nodes(session, await nodes.every(session)))
 
 
@@ -71,7 +74,7 @@ async def list_node_alerts(_viewer: AnyViewer, session: Reader, ignore_settings:
 async def get_node_alerts(
     _viewer: AnyViewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
-    """Of one node, by name."""
+    """Return the alerts of a node, by alert name."""
     return JSONResponse((await _of_nodes(session, [await node_of(session, uid)]))[str(uid)])
 
 
@@ -79,7 +82,7 @@ async def get_node_alerts(
 async def get_node_alert(
     _viewer: AnyViewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
-    """One alert of a node."""
+    """Return an alert of a node."""
     found = await _of_nodes(session, [await node_of(session, uid)])
     return JSONResponse(_one(found[str(uid)], alert))
 
@@ -88,7 +91,7 @@ async def get_node_alert(
 async def list_cluster_alerts(
     _viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
-    """Of the cluster, by name. They are set by its `alert_settings`."""
+    """Return the alerts of the cluster, by alert name. The cluster's `alert_settings` configure them."""
     return JSONResponse(await _of_cluster(session))
 
 
@@ -96,7 +99,7 @@ async def list_cluster_alerts(
 async def get_cluster_alert(
     _viewer: AnyViewer, session: Reader, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
-    """One alert of the cluster."""
+    """Return an alert of the cluster."""
     return JSONResponse(_one(await _of_cluster(session), alert))
 
 
@@ -128,5 +131,5 @@ async def _of_cluster(session: Reader) -> dict[str, Any]:
 
 def _one(found: Mapping[str, Any], alert: str) -> Any:
     if alert not in found:
-        raise NotFound("alert_not_found", f"There is no alert {alert}.")
+        raise NotFound("alert_not_found", f"The alert {alert} does not exist.")
     return found[alert]

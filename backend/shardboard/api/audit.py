@@ -1,4 +1,4 @@
-"""The audit trail over HTTP: for administrators alone, who cannot change it."""
+"""Endpoints of the audit log. Only administrators can read it, and it cannot be changed."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,15 +29,20 @@ async def list_audit_lines(
     _admin: Admin,
     session: Reader,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 200,
-    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="only lines with lower uids")] = None,
+    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Return only lines with a uid lower than this one.")] = None,
     stime: Time = None,
     etime: Time = None,
     username: Annotated[str, Query(max_length=254)] = "",
     outcome: Literal["", "done", "refused", "failed"] = "",
-    text: Annotated[str, Query(max_length=200, description="part of user, source, path, code or detail")] = "",
+    text: Annotated[
+        str, Query(max_length=200, description="Text in the user, source address, path, error code or detail.")
+    ] = "",
 ) -> JSONResponse:
-    """Who did what from where, and what became of it, newest first: lines from stime (included) to etime (excluded) that match
-    every filter. Changes, refusals and reads of secrets are noted, other reads are not."""
+    """Return lines of the audit log, newest first. Each line names the user, the source address, the request and its outcome.
+
+    Lines from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains changes,
+    rejected requests and reads of secrets; it does not contain other reads. Required role: `admin`.
+    """
     found = await audit.page(
         session,
         limit=limit,
@@ -53,16 +58,23 @@ async def list_audit_lines(
 
 @router.get("/check", response_model=schema.AuditCheck, responses=errors(409))
 async def check_audit(_admin: Admin, console: TheConsole) -> JSONResponse:
-    """Whether every line is there as it was written. An older copy of the whole store cannot be told from it."""
+    """Check that no line of the audit log was changed or removed.
+
+    The check cannot detect that the complete store was replaced by an older copy. Returns 409 `busy` while another check runs.
+    Required role: `admin`.
+    """
     if console.auditing.locked():
-        raise Conflict("busy", "The trail is being checked already; ask again in a moment.")
+        raise Conflict("busy", "Another check of the audit log is running. Try again in a moment.")
     async with console.auditing:
         return JSONResponse(schema.render_check(await trail.check(console.store)))
 
 
 @router.get("/export", response_class=StreamingResponse, responses={**errors(), **ANSWER})
 async def export_audit(_admin: Admin, console: TheConsole, stime: Time = None, etime: Time = None) -> StreamingResponse:
-    """All lines from stime (included) to etime (excluded), oldest first, each a JSON object on a line of its own."""
+    """Export the lines from `stime` (inclusive) to `etime` (exclusive), oldest first, as one JSON object per line.
+
+    Required role: `admin`.
+    """
     lines = _json_lines(console.store, moment(stime, "stime"), moment(etime, "etime"))
     name = f"shardboard-audit-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -73,5 +85,5 @@ async def _json_lines(store: Store, since: datetime | None, until: datetime | No
     async with store.read() as session:
         async for lines in trail.pieces(session, since=since, until=until):
             told = "".join(f"{json.dumps(schema.render(line), ensure_ascii=False)}\n" for line in lines).encode()
-            await session.rollback()  # whoever reads slowly keeps no connection, and no transaction open
+            await session.rollback()  # a slow reader must not hold a connection or an open transaction
             yield told

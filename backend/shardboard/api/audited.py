@@ -1,7 +1,7 @@
-"""The audit trail over HTTP: what every request is noted as.
+"""Middleware that writes the audit log for HTTP requests.
 
-Changes are noted in their own transaction (`state/audit.py`). Added here, before the reply leaves: what was refused or failed,
-and what gave secrets away without a change. Other reads are not noted.
+Changes are recorded in their own transaction (`state/audit.py`). The middleware adds requests that were rejected or failed, and
+requests that returned secrets without a change, before the reply is sent. Other reads are not recorded.
 """
 
 import base64
@@ -26,18 +26,18 @@ _MOST_BUDGETS = 1_000
 
 
 def install(app: FastAPI) -> None:
-    """Inside of what turns exceptions into replies."""
+    """Add the middleware. It has to be inside the handlers that turn exceptions into replies."""
     app.add_middleware(Audited)
 
 
 def origin(scope: Scope) -> str:
-    """Where a request came from."""
+    """Return the source address of a request."""
     client = scope.get("client")
     return client[0] if client else "an unknown address"
 
 
 def claimed_by(headers: Headers) -> str:
-    """Who a request says that it comes from; empty: it does not say, or it cannot be read."""
+    """Return the user name that a request claims in its HTTP Basic header; empty if the header is missing or unreadable."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     with suppress(ValueError):
         if scheme.lower() == "basic":
@@ -46,7 +46,7 @@ def claimed_by(headers: Headers) -> str:
 
 
 def split_basic(value: str) -> tuple[str, str]:
-    """User name and password of HTTP Basic. Raises ValueError."""
+    """Return the user name and password of an HTTP Basic value. Raises ValueError."""
     username, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
     if not colon:
         raise ValueError("there is no colon")
@@ -54,37 +54,37 @@ def split_basic(value: str) -> tuple[str, str]:
 
 
 def claimed(username: str) -> None:
-    """Who the request says that it comes from."""
+    """Record the user name that the request claims."""
     if (deed := audit.current.get()) is not None:
         deed.username, deed.proof = username, ""
 
 
 def proven(username: str, proof: str) -> None:
-    """Who the request comes from, and by what: password, session, token, service token, join token."""
+    """Record the authenticated user and the credential: password, session, token, service token or join token."""
     if (deed := audit.current.get()) is not None:
         deed.username, deed.proof = username, proof
 
 
 def failed(code: str, description: str) -> None:
-    """What the reply says."""
+    """Record the error code and the description of the reply."""
     if (deed := audit.current.get()) is not None:
         deed.code, deed.detail = code, description
 
 
 def refused(code: str, description: str) -> None:
-    """Somebody was not let in, although the reply is no refusal in itself."""
+    """Record a rejected login although the status of the reply is not 401 or 403."""
     if (deed := audit.current.get()) is not None:
         deed.code, deed.detail, deed.refused = code, description, True
 
 
 def shows_secrets(what: str) -> None:
-    """The reply has secrets; `what` is a sentence."""
+    """Record that the reply contains secrets. `what` is a complete sentence."""
     if (deed := audit.current.get()) is not None:
         deed.secrets = what
 
 
 class Audited:
-    """Plain ASGI, because wrapping the response would buffer the event stream."""
+    """Audit middleware. It is plain ASGI because wrapping the response would buffer the event stream."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -110,7 +110,7 @@ class Audited:
         except Exception as error:
             if not started:
                 deed.code, deed.detail = "internal_error", type(error).__name__
-                with suppress(Exception):  # the store may be what failed
+                with suppress(Exception):  # the failure may be one of the store
                     await _note(console.store, scope, deed, 500)
             raise
         finally:
@@ -127,7 +127,7 @@ async def _note(store: Store, scope: Scope, deed: Deed, status: int) -> None:
         return
     detail = deed.secrets if outcome == "done" else deed.detail
     if unlisted:
-        detail += f" {unlisted} more since the last one listed."
+        detail += f" {unlisted} more since the last recorded one."
     async with store.begin() as session:
         audit.aside(session)
         await audit.add(session, deed, outcome, code="" if outcome == "done" else deed.code, detail=detail)
@@ -135,7 +135,7 @@ async def _note(store: Store, scope: Scope, deed: Deed, status: int) -> None:
 
 def _is_worth_it(scope: Scope, deed: Deed, outcome: Outcome) -> bool:
     if scope["method"] not in (getattr(scope.get("route"), "methods", None) or ()):
-        return False  # nothing of the API: the page answers GET for every other path
+        return False  # not a route of the API: the web UI answers GET for all other paths
     if outcome == "done":
         return bool(deed.secrets) and not deed.noted
     if scope["method"] not in audit.SAFE_METHODS:
@@ -147,21 +147,21 @@ def _is_worth_it(scope: Scope, deed: Deed, outcome: Outcome) -> bool:
 
 
 def _whose(scope: Scope, deed: Deed, outcome: Outcome) -> tuple[str, ...]:
-    """Who shares a budget with whom: nobody uses up that of a user who proved it."""
+    """Return the key of the budget. Requests without valid credentials cannot use up the budget of an authenticated user."""
     if outcome == "done":
         return "secrets", deed.username, scope["route"].path
     return ("user", deed.username, deed.proof, place(deed.source)) if deed.proof else ("place", place(deed.source))
 
 
 class _Budgets:
-    """A flood of refusals must not fill the store. Changes do not go by it: they are all noted."""
+    """Limits on recorded lines, so that a flood of rejected requests cannot fill the store. Changes are always recorded."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, ...], AuditBudget] = OrderedDict()
         self._all = AuditBudget(burst=1_000, every_seconds=10)
 
     def spend(self, whose: tuple[str, ...]) -> tuple[bool, int]:
-        """Whether this line is written, and how many before it were not."""
+    """Return whether to write this line, and the number of skipped lines before it."""
         own = self._kept.pop(whose, None) or AuditBudget()
         self._kept[whose] = own
         if len(self._kept) > _MOST_BUDGETS:

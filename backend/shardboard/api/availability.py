@@ -1,4 +1,4 @@
-"""What load balancers and monitors ask: can this database be used, is this the console that decides, how is everything."""
+"""Health endpoints for load balancers and monitoring: databases, endpoints, the console and the cluster."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -34,25 +34,25 @@ async def get_availability(
     _viewer: BdbViewer,
     session: Reader,
     uid: Uid,
-    extend_check: Annotated[Literal["lag"] | None, Query(description="Replicas must have all data, too.")] = None,
+    extend_check: Annotated[Literal["lag"] | None, Query(description="Also require that all replicas are in sync.")] = None,
     availability_lag_tolerance_ms: Annotated[
-        int | None, Query(ge=0, description="Accepted: a replica is in sync or it is not.")
+        int | None, Query(ge=0, description="Accepted without effect: a replica is either in sync or not.")
     ] = None,
 ) -> dict[str, Any]:
-    """200 when clients can read and write every slot of the database, else 503 with the reason."""
+    """Return 200 if clients can read and write all slots of the database, and 503 with the reason otherwise."""
     bdb = await bdb_of(session, uid)
     rows = await shards.of_bdb(session, uid)
     found = _faults(bdb, rows, await nodes.every(session))
     if found:
         raise Unavailable(_CODES[found[0]], " ".join(availability.SENTENCES[each] for each in found))
     if extend_check == "lag" and (pairs := availability.behind(schema.copies(rows))):
-        raise Unavailable("bdb_unavailable", f"A replica of pair {pairs[0]} is not in sync.")
+        raise Unavailable("bdb_unavailable", f"A replica of shard pair {pairs[0]} is not in sync.")
     return {}
 
 
 @router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=errors(404))
 async def get_endpoint_availability(_viewer: BdbViewer, session: Reader, uid: Uid) -> dict[str, Any]:
-    """200 when a proxy serves the database's endpoint, else 503. The console answers for all nodes."""
+    """Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The reply covers all nodes."""
     bdb = await bdb_of(session, uid)
     if "port_unbound" in _faults(bdb, [], await nodes.every(session)):
         raise Unavailable("bdb_endpoint_unavailable", availability.SENTENCES["port_unbound"])
@@ -61,8 +61,10 @@ async def get_endpoint_availability(_viewer: BdbViewer, session: Reader, uid: Ui
 
 @router.get("/v1/local/node/master_healthcheck", responses=errors())
 async def get_master_healthcheck(session: Reader, proof: Evidence) -> dict[Literal["status"], Literal["active"]]:
-    """`active` from the console that owns the store: there is no other. Needs a login unless the policy
-    `master_healthcheck_api_auth` is false."""
+    """Return `active`: the console that owns the store is always active, and there is only one.
+
+    Requires authentication unless the policy `master_healthcheck_api_auth` is false.
+    """
     if isinstance(proof, ApiError) and (await cluster.load(session)).rules.master_healthcheck_api_auth:
         raise proof
     return {"status": "active"}
@@ -73,9 +75,9 @@ async def get_cluster_health(
     viewer: AnyViewer,
     session: Reader,
     console: TheConsole,
-    issues_only: Annotated[str | None, Query(description="Only nodes and databases that are not well.")] = None,
+    issues_only: Annotated[str | None, Query(description="Return only nodes and databases that have a problem.")] = None,
 ) -> JSONResponse:
-    """Nodes, databases and alarms of the cluster."""
+    """Return the health of nodes and databases, and the active alarms of the cluster."""
     machines, rows = await nodes.every(session), await shards.every(session)
     found = []
     for bdb in await bdbs.every(session):
@@ -98,7 +100,7 @@ async def get_cluster_health(
 @router.get("/v4/db/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
 @router.get("/v4/bdb/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
 async def get_database_health(_viewer: BdbViewer, session: Reader, uid: Uid) -> JSONResponse:
-    """A database with its shards, and what keeps clients from it."""
+    """Return the health of a database: its shards, and the reasons why clients cannot use it."""
     bdb, rows = await bdb_of(session, uid), await shards.of_bdb(session, uid)
     found = _faults(bdb, rows, await nodes.every(session))
     return JSONResponse(schema.database(bdb, rows, found, await events.open_alarms(session)))
@@ -109,7 +111,10 @@ def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[A
 
 
 def _listens(node: Node, bdb: Bdb) -> bool:
-    """As its agent last said. What proxies count is not asked: a console that has just started has heard of no second yet."""
+    """Return whether the node's proxy serves the endpoint, according to the last report of its agent.
+
+    Proxy statistics are not used: a console that has just started has not received any yet.
+    """
     running = node.health != "down" and node.proxy.get("state") == "running"
     return (
         not bdb.traffic_stopped

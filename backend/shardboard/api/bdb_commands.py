@@ -1,4 +1,4 @@
-"""Commands to a database over HTTP, for scripts that wait until one answers."""
+"""Endpoint that runs a command on a database, for scripts that wait until the database responds."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ from shardboard.state import shards
 router = APIRouter(tags=["databases"])
 
 HARMLESS = ("PING", "DBSIZE")
-"""The console would execute anything with all rights, on its own connection to the shard."""
+"""Allowed commands. The console has all permissions on its own connection to a shard, so other commands are rejected."""
 
 
 class Command(BaseModel):
@@ -27,22 +27,27 @@ class Command(BaseModel):
 
 
 class Answer(BaseModel):
-    response: str | int = Field(description="PONG of PING; the keys of all shards of DBSIZE.")
+    response: str | int = Field(description="`PONG` for PING; the number of keys of all shards for DBSIZE.")
 
 
-@router.post("/bdbs/{uid}/command", response_model=Answer, responses=errors(404, 406, 409))
+@router.post(
+    "/bdbs/{uid}/command", summary="Run command", response_model=Answer, responses=errors(404, 406, 409)
+)
 async def execute(_admin: Admin, console: TheConsole, uid: Uid, body: Command) -> JSONResponse:
-    """Ask all primaries of a database; 409 when one of them does not answer. Everything else is for clients of its endpoint."""
+    """Run `PING` or `DBSIZE` on all primaries of a database. Other commands return 406; clients send them to the endpoint.
+
+    Returns 409 if a primary does not respond. Required role: `admin`.
+    """
     name = body.command.strip().upper()
     if name not in HARMLESS:
-        sentence = f"Only {' and '.join(HARMLESS)} are executed here; send other commands to the database's endpoint."
+        sentence = f"Only {' and '.join(HARMLESS)} are supported. Send other commands to the endpoint of the database."
         raise NotAcceptable("not_supported", sentence, field="command")
     async with console.store.read() as session:
         bdb = await bdb_of(session, uid)
         rows = await shards.of_bdb(session, uid)
     primaries = {row.pair: row.uid for row in rows if row.current_role == "master"}
     if not rows or primaries.keys() != {row.pair for row in rows}:
-        raise Conflict("shard_unreachable", f"Not every pair of {bdb.name} has a primary now.")
+        raise Conflict("shard_unreachable", f"Some shards of {bdb.name} have no primary. Try again later.")
     replies = await asyncio.gather(*(console.shard_looks.ask(shard, name) for shard in primaries.values()))
     told: dict[str, Any] = {"response": sum(int(each) for each in replies) if name == "DBSIZE" else replies[0]}
     return JSONResponse(told)

@@ -1,4 +1,4 @@
-"""The passwords of a database's default user over HTTP."""
+"""Endpoints of the passwords of a database's default user."""
 
 from typing import Any
 
@@ -24,14 +24,17 @@ class Password(BaseModel):
 
 
 class Ordered(BaseModel):
-    action_uid: OptionalStr = Field(description="To follow; absent when nothing is to be changed.")
+    action_uid: OptionalStr = Field(description="Uid of the action to poll; missing if nothing changes.")
 
 
 @router.put("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
 async def replace_passwords(
     editor: BdbEditor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
 ) -> JSONResponse:
-    """From now on only this password. Clients that are logged in stay so until they connect again."""
+    """Replace all passwords of the database by one. Existing connections keep working until clients reconnect.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     return _ordered(await service.replace(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 
@@ -39,8 +42,11 @@ async def replace_passwords(
 async def add_password(
     editor: BdbEditor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
 ) -> JSONResponse:
-    """This password as well, of at most ten. To change a password without a break, add the new one, give it to all applications,
-    and remove the old one."""
+    """Add a password. A database can have up to ten.
+
+    To change a password without an interruption, add the new password, update all applications and remove the old password.
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     return _ordered(await service.add(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 
@@ -48,7 +54,10 @@ async def add_password(
 async def remove_password(
     editor: BdbEditor, session: Tx, uid: Uid, body: Password, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Not this password any more, unless it is the only one."""
+    """Remove a password. The last remaining password cannot be removed (406 `last_password`).
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     return _ordered(await service.remove(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 

@@ -1,4 +1,4 @@
-"""Databases over HTTP."""
+"""Endpoints of databases."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ router = APIRouter(tags=["databases"])
 
 @router.get("/bdbs", response_model=list[schema.Bdb], responses=errors())
 async def list_bdbs(principal: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
-    """All databases."""
+    """Return all databases that the user can access."""
     rows = [bdb for bdb in await bdbs.every(session) if principal.reaches(bdb.uid)]
     shown = await represent(session, rows, secrets=_may_see_secrets(principal))
     return JSONResponse(_note_secrets([only(item, fields) for item in shown]))
@@ -37,8 +37,11 @@ async def list_bdbs(principal: AnyViewer, session: Reader, fields: Fields = "") 
 
 @router.post("/bdbs", response_model=schema.Bdb, responses=errors(406, 409))
 async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: DryRun = None) -> JSONResponse:
-    """Order a database. The reply says `pending` and names the action to follow; of a dry run it says in `shards_blueprint`
-    where the shards would be."""
+    """Create a database. The reply has the `status` `pending` and the `action_uid` to poll.
+
+    The reply to a dry run contains the planned placement of the shards in `shards_blueprint`. Required role: `admin`,
+    `cluster_member` or `db_member`, not limited to some databases.
+    """
     bdb, rows = await service.create(session, body.given(), principal, dry_run=is_on(dry_run))
     shown = schema.render(
         bdb, rows, await nodes.every(session), await cluster.load(session), progress=0.0, secrets=True
@@ -49,7 +52,7 @@ async def create_bdb(principal: Editor, session: Tx, body: BdbCreate, dry_run: D
 
 @router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404))
 async def get_bdb(principal: BdbViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
-    """One database."""
+    """Return a database."""
     found = await represent(session, [await bdb_of(session, uid)], secrets=_may_see_secrets(principal))
     return JSONResponse(_note_secrets([only(found[0], fields)])[0])
 
@@ -58,8 +61,11 @@ async def get_bdb(principal: BdbViewer, session: Reader, uid: Uid, fields: Field
 async def update_bdb(
     principal: BdbEditor, session: Tx, console: TheConsole, uid: Uid, body: BdbUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
-    Of a dry run of another `shards_count` the reply says in `reshard_preview` what it would cost."""
+    """Change a database. The request can contain the changed fields only, or the complete object.
+
+    Unchanged fields are ignored. If nothing differs, no action starts. The reply to a dry run that changes `shards_count`
+    contains the estimated cost in `reshard_preview`. Required role: `admin`, `cluster_member` or `db_member`.
+    """
     bdb, plan = await service.update(session, uid, body.given(), principal, dry_run=is_on(dry_run))
     reply = await shown(session, bdb, principal)
     if is_on(dry_run) and plan is not None:
@@ -69,11 +75,19 @@ async def update_bdb(
 
 @router.delete("/bdbs/{uid}", response_model=schema.Bdb, responses=errors(404, 409))
 async def delete_bdb(principal: BdbEditor, session: Tx, uid: Uid) -> JSONResponse:
-    """Order the removal of a database with all its data."""
+    """Delete a database with all its data.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     return JSONResponse(await shown(session, await service.delete(session, uid, principal), principal))
 
 
-@router.put("/bdbs/{uid}/{action}", response_model=schema.Bdb, responses=errors(404, 409))
+@router.put(
+    "/bdbs/{uid}/{action}",
+    summary="Flush database or replace admin password",
+    response_model=schema.Bdb,
+    responses=errors(404, 409),
+)
 async def act_on_bdb(
     principal: BdbEditor,
     session: Tx,
@@ -82,17 +96,20 @@ async def act_on_bdb(
     body: dict[str, Any] | None = None,
     dry_run: DryRun = None,
 ) -> JSONResponse:
-    """`flush` deletes all keys. `reset_admin_pass` gives the shards another password for the console's own user, while they serve.
-    The body may be empty."""
+    """Run an action on a database: `flush` deletes all keys; `reset_admin_pass` replaces the internal password of the shards.
+
+    The shards stay available while their password is replaced. The body can be empty. Required role: `admin`,
+    `cluster_member` or `db_member`.
+    """
     orders = {"flush": service.flush, "reset_admin_pass": bdb_passwords.reset_admin}
     if action not in orders:
-        raise NotFound("not_found", f"Databases have no action {action[:64]}; there are {' and '.join(orders)}.")
+        raise NotFound("not_found", f"Databases do not have the action {action[:64]}. Use {' or '.join(orders)}.")
     bdb = await orders[action](session, uid, principal, dry_run=is_on(dry_run))
     return JSONResponse(await shown(session, bdb, principal))
 
 
 async def represent(session: Reader, rows: Sequence[Bdb], *, secrets: bool = False) -> list[dict[str, Any]]:
-    """Databases as the API and the stream show them."""
+    """Return databases in the format of the API and the event stream."""
     machines, around = await nodes.every(session), await cluster.load(session)
     held = _by_bdb(await (shards.of_bdb(session, rows[0].uid) if len(rows) == 1 else shards.every(session)))
     shown = []
@@ -104,12 +121,12 @@ async def represent(session: Reader, rows: Sequence[Bdb], *, secrets: bool = Fal
 
 
 def newest_of(console: Console) -> reshard_previews.Latest:
-    """Looks up the newest sample of a shard."""
+    """Return a function that returns the newest sample of a shard."""
     return lambda row: console.live.latest(f"shards:{row.bdb_uid}", str(row.uid))
 
 
 async def shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, Any]:
-    """One database as this user may see it, in the reply."""
+    """Return a database in the format of the API, with secrets if the user is allowed to see them, and audit that."""
     return _note_secrets(await represent(session, [bdb], secrets=_may_see_secrets(principal)))[0]
 
 
@@ -122,7 +139,7 @@ def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
 
 def _note_secrets(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if any(bdb.get(name) for bdb in shown for name in SECRETS):
-        audited.shows_secrets("Passwords, or places of backups with theirs, were shown.")
+        audited.shows_secrets("The reply contained database passwords or backup locations with credentials.")
     return shown
 
 

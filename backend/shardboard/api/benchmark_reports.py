@@ -1,4 +1,4 @@
-"""Benchmarks side by side, as documents, and with what happened around them."""
+"""Endpoints that compare benchmarks, export reports and show what the cluster did during a run."""
 
 import json
 from collections.abc import Sequence
@@ -31,53 +31,53 @@ router = APIRouter(tags=["benchmarks"])
 
 MOST_COMPARED = 6
 MARGIN = timedelta(seconds=5)
-"""Before and after a run: what led to it and what it led to."""
+"""Time before and after a run that is included, to show causes and effects."""
 
 
 @router.get("/benchmarks/compare", response_model=compare_schema.Comparison, responses=errors(404))
 async def compare_benchmarks(
     viewer: AnyViewer,
     session: Reader,
-    uids: Annotated[str, Query(description="comma list of 2 to 6, the first is the base")],
+    uids: Annotated[str, Query(description="Comma-separated uids of 2 to 6 runs. The first is the baseline.")],
 ) -> JSONResponse:
-    """Figures with the spread of their repetitions, and no claim of a difference inside the noise."""
+    """Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences."""
     words = [word.strip() for word in uids.split(",")]
     if not 2 <= len(words) <= MOST_COMPARED or not all(
         word.isascii() and word.isdigit() and len(word) < 10 for word in words
     ):
-        raise BadRequest("bad_request", f"uids is a comma list of 2 to {MOST_COMPARED} runs.", field="uids")
+        raise BadRequest("bad_request", f"`uids` must be a comma-separated list of 2 to {MOST_COMPARED} runs.", field="uids")
     await insist_on_each(session, viewer, of_run, map(int, words))
     rows = [await service.find(session, int(word)) for word in words]
     shown = {run["uid"]: run for run in await represent(session, rows)}
     return JSONResponse(compare_schema.render([shown[row.uid] for row in rows]))
 
 
-Scale = Annotated[float, Query(gt=0, le=10, description="1 is the size that was published.")]
+Scale = Annotated[float, Query(gt=0, le=10, description="Factor to scale the published size with; 1 is the original size.")]
 
 
 @router.get("/benchmarks/scenarios", response_model=list[scenario_schema.Scenario], responses=errors())
 async def list_scenarios(_viewer: AnyViewer, scale: Scale = 0.01) -> JSONResponse:
-    """Published benchmarks, scaled by one factor; what was published is kept beside."""
+    """Return the published benchmarks, scaled by `scale`, with the original values."""
     return JSONResponse([scenario_schema.render(each, scale) for each in scenarios.every().values()])
 
 
 @router.get("/benchmarks/scenarios/{name}", response_model=scenario_schema.Scenario, responses=errors(404))
 async def get_scenario(_viewer: AnyViewer, name: str, scale: Scale = 0.01) -> JSONResponse:
-    """One published benchmark; its `order` and a database make an order of a run."""
+    """Return a published benchmark. Its `order`, completed with a database, is the body of a request to start a run."""
     return JSONResponse(scenario_schema.render(scenarios.find(name), scale))
 
 
-@router.get("/benchmarks/{uid}/report", responses=errors(404), response_class=Response)
+@router.get("/benchmarks/{uid}/report", summary="Get benchmark report", responses=errors(404), response_class=Response)
 async def benchmark_report_of(
     _viewer: RunViewer,
     session: Reader,
     uid: Uid,
     format_: Annotated[
         Literal["markdown", "csv", "json", "html", "memtier"],
-        Query(alias="format", description="memtier: the generator's own JSON report of the last repetition"),
+        Query(alias="format", description="`memtier` is the load generator's JSON report of the last repetition."),
     ] = "markdown",
 ) -> Response:
-    """A run as a document: Markdown, one HTML file, the series as CSV, all of it as JSON, or JSON in memtier's layout."""
+    """Return the report of a run as Markdown, HTML, CSV (the time series), JSON (everything) or JSON in memtier_benchmark's layout."""
     row = await service.find(session, uid)
     run = (await represent(session, [row]))[0]
     if format_ == "markdown":
@@ -92,15 +92,22 @@ async def benchmark_report_of(
     return _file(benchmark_report.page(run, parts), "text/html", uid, "html")
 
 
-@router.get("/benchmarks/{uid}/meanwhile", response_model=meanwhile_schema.Meanwhile, responses=errors(404))
+@router.get(
+    "/benchmarks/{uid}/meanwhile",
+    summary="Get cluster activity during benchmark",
+    response_model=meanwhile_schema.Meanwhile,
+    responses=errors(404),
+)
 async def meanwhile(
     viewer: RunViewer,
     session: Reader,
     uid: Uid,
     max_points: Annotated[int, Query(ge=1, le=4_000)] = 1_000,
 ) -> JSONResponse:
-    """What the cluster did during the run: events, for those who may read the log, and the metrics of its database and of the
-    nodes."""
+    """Return what the cluster did during the run: events, and the metrics of the database and of the nodes.
+
+    Events are returned only to users whose role can read the log.
+    """
     row = await service.find(session, uid)
     first = row.started_at or row.created_at
     last = row.finished_at or datetime.now(UTC)
@@ -123,7 +130,7 @@ async def _memtier(session: Reader, uid: int) -> Response:
     kept = await benchmarks.reports(session, [load.uid for load in loads])
     last = next((load for load in reversed(loads) if load.uid in kept), None)
     if last is None:
-        raise NotFound("report_not_found", f"No load generator of benchmark {uid} has left a report.")
+        raise NotFound("report_not_found", f"No load generator of benchmark {uid} has saved a report.")
     return _file(kept[last.uid], "application/json", uid, "memtier.json")
 
 

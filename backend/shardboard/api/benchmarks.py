@@ -1,4 +1,4 @@
-"""Benchmarks over HTTP."""
+"""Endpoints of benchmark runs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ MAX_PAGE = 200
 async def list_benchmarks(
     viewer: AnyViewer,
     session: Reader,
-    bdb_uid: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="only of this database")] = None,
+    bdb_uid: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Return only runs on this database.")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> JSONResponse:
-    """Runs, newest first."""
+    """Return benchmark runs, newest first."""
     if bdb_uid is not None:
         viewer.insist_on_reaching(bdb_uid)
     chosen = viewer.bdbs if bdb_uid is None else {bdb_uid}
@@ -44,63 +44,87 @@ async def list_benchmarks(
 async def create_benchmark(
     principal: AnyEditor, session: Tx, console: TheConsole, body: BenchmarkCreate
 ) -> JSONResponse:
-    """Order a run. It is carried out on the load nodes, whatever becomes of the console and the browser."""
+    """Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     principal.insist_on_reaching(body.bdb_uid)
     row = await service.create(session, body.model_dump(mode="json"), principal, _live(console))
     return JSONResponse((await represent(session, [row]))[0])
 
 
-@router.post("/benchmarks/preflight", response_model=schema.Preflight, responses=errors(404, 406))
+@router.post(
+    "/benchmarks/preflight", summary="Check benchmark", response_model=schema.Preflight, responses=errors(404, 406)
+)
 async def preflight(editor: AnyEditor, session: Reader, console: TheConsole, body: BenchmarkCreate) -> JSONResponse:
-    """What an order would do: phases, load nodes, keys and memory, and what stands against it. Nothing is written."""
+    """Return what a run would do: phases, load nodes, keys and memory, and the reasons why it cannot start. Nothing is stored.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     editor.insist_on_reaching(body.bdb_uid)
     return JSONResponse(schema.preflight(await service.examine(session, body.model_dump(mode="json"), _live(console))))
 
 
-@router.post("/benchmarks/understand", response_model=schema.Understood, responses=errors(406))
+@router.post(
+    "/benchmarks/understand",
+    summary="Parse memtier_benchmark command line",
+    response_model=schema.Understood,
+    responses=errors(406),
+)
 async def understand_command_line(_viewer: AnyViewer, body: CommandLine) -> JSONResponse:
-    """What a memtier_benchmark command line means here. Nothing is written."""
+    """Convert a memtier_benchmark command line to a workload. Nothing is stored."""
     found = service.understand(body.command_line)
     return JSONResponse({"workload": found.workload, "repetitions": found.repetitions, "ignored": found.ignored})
 
 
 @router.get("/benchmarks/{uid}", response_model=schema.Benchmark, responses=errors(404))
 async def get_benchmark(_viewer: RunViewer, session: Reader, uid: Uid) -> JSONResponse:
-    """One run."""
+    """Return a benchmark run."""
     return JSONResponse((await represent(session, [await service.find(session, uid)]))[0])
 
 
 @router.put("/benchmarks/{uid}", response_model=schema.Benchmark, responses=errors(404))
 async def update_benchmark(_principal: RunEditor, session: Tx, uid: Uid, body: BenchmarkUpdate) -> JSONResponse:
-    """Change name, notes or tags."""
+    """Change the name, notes or tags of a run.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     row = await service.describe(session, uid, body.model_dump(mode="json", exclude_none=True))
     return JSONResponse((await represent(session, [row]))[0])
 
 
 @router.delete("/benchmarks/{uid}", response_model=schema.Removed, responses=errors(404, 409))
 async def delete_benchmark(_principal: RunEditor, session: Tx, uid: Uid) -> JSONResponse:
-    """Remove a run that has ended, with all that it measured."""
+    """Delete a finished run and all its measurements.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     await service.delete(session, uid)
     return JSONResponse({"uid": uid})
 
 
 @router.post("/benchmarks/{uid}/stop", response_model=schema.Benchmark, responses=errors(404, 409))
 async def stop_benchmark(principal: RunEditor, session: Tx, uid: Uid) -> JSONResponse:
-    """Ask a run to end early; what it has measured is kept."""
+    """Stop a run. Its measurements so far are kept.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     return JSONResponse((await represent(session, [await service.stop(session, uid, principal)]))[0])
 
 
-@router.get("/benchmarks/{uid}/series", response_model=schema.Series, responses=errors(404))
+@router.get(
+    "/benchmarks/{uid}/series", summary="Get benchmark series", response_model=schema.Series, responses=errors(404)
+)
 async def benchmark_series(
     _viewer: RunViewer,
     session: Reader,
     uid: Uid,
-    phase: Annotated[int | None, Query(ge=0, le=100, description="only this phase")] = None,
-    repetition: Annotated[int | None, Query(ge=0, le=100, description="only this repetition")] = None,
-    histograms: Annotated[bool, Query(description="with the latency histogram of each second")] = False,
-    since: Annotated[int, Query(ge=0, le=10**9, description="only from this second of each load on")] = 0,
+    phase: Annotated[int | None, Query(ge=0, le=100, description="Return only this phase.")] = None,
+    repetition: Annotated[int | None, Query(ge=0, le=100, description="Return only this repetition.")] = None,
+    histograms: Annotated[bool, Query(description="Include the latency histogram of each second.")] = False,
+    since: Annotated[int, Query(ge=0, le=10**9, description="Skip the seconds before this one of each load.")] = 0,
 ) -> JSONResponse:
-    """What was measured second by second, all load nodes together."""
+    """Return the measurements per second, summed over all load nodes."""
     row = await service.find(session, uid)
     parts = await series_of(session, row, phase=phase, repetition=repetition, histograms=histograms, since=since)
     return JSONResponse({"uid": uid, "parts": parts})
@@ -115,14 +139,14 @@ async def series_of(
     histograms: bool = False,
     since: int = 0,
 ) -> list[dict[str, Any]]:
-    """What was measured second by second, step by step."""
+    """Return the measurements per second of each step (phase and repetition)."""
     chosen: dict[benchmark_plan.Step, list[str]] = {}
     for load in await benchmarks.loads_of(session, [row.uid]):
         if phase in (None, load.phase) and repetition in (None, load.repetition):
             chosen.setdefault(benchmark_plan.Step(load.phase, load.repetition), []).append(load.uid)
     parts = []
     for step, uids in sorted(chosen.items()):
-        # Each second is a line, after the one with which the load began.
+        # Each second is one line; the line of the start of the load comes before them.
         told = await benchmarks.seconds(session, uids, after=max(0, since - 1))
         if told:
             name = row.spec["phases"][step.phase]["name"]
@@ -133,7 +157,8 @@ async def series_of(
 def _part(
     step: benchmark_plan.Step, name: str, told: Sequence[benchmarks.Kept], since: int, *, histograms: bool
 ) -> list[dict[str, Any]]:
-    """None when nothing was told of these seconds. Line by line: a long run has hundreds of thousands."""
+    """Return one part, or an empty list if there are no measurements. Runs in a thread: a long run has hundreds of thousands of
+    lines."""
     seconds = benchmark_seconds.by_second(each.said for each in told)
     wanted = [(t, tally) for t, tally in seconds if t >= since]
     return [schema.part(step, name, wanted, histograms=histograms)] if wanted else []
@@ -144,7 +169,7 @@ def _live(console: TheConsole) -> service.Live:
 
 
 async def represent(session: Reader, rows: Sequence[Benchmark]) -> list[dict[str, Any]]:
-    """Runs as the API and the stream show them."""
+    """Return runs in the format of the API and the event stream."""
     if not rows:
         return []
     held: dict[int, list[Any]] = {row.uid: [] for row in rows}

@@ -1,4 +1,4 @@
-"""Certificates over HTTP: which there are, one for the console's ports, and new ones for databases."""
+"""Endpoints of certificates: list them, install one for the console's ports, and replace those of databases."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -25,7 +25,7 @@ ROTATED = ("", "data_internode_encryption")
 
 @router.get("/cluster/certificates", response_model=schema.Certificates, responses=errors())
 async def get_certificates(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
-    """Those of the console and of databases. Keys never leave where they are."""
+    """Return the certificates of the console and of the databases. Private keys are never returned."""
     of_bdbs = [
         (bdb.uid, ShardCertificates.read(bdb.shard_certificates))
         for bdb in await bdbs.every(session)
@@ -39,25 +39,39 @@ async def get_certificates(_viewer: Viewer, session: Reader, console: TheConsole
 async def install_certificates(
     admin: Admin, console: TheConsole, body: schema.NewCertificates, dry_run: DryRun = None
 ) -> JSONResponse:
-    """The certificate for the page and the REST API, from the next connection on. A dry run tells what it says."""
+    """Install the certificate of the web UI and the REST API. New connections use it. A dry run returns its contents.
+
+    Required role: `admin`.
+    """
     return await _install(console, admin, body.certificates, dry_run)
 
 
-@router.put("/cluster/update_cert", response_model=schema.OfConsole, responses=errors(406, 409))
+@router.put(
+    "/cluster/update_cert",
+    summary="Install certificate (older request format)",
+    response_model=schema.OfConsole,
+    responses=errors(406, 409),
+)
 async def install_certificate(
     admin: Admin, console: TheConsole, body: schema.NewCertificate, dry_run: DryRun = None
 ) -> JSONResponse:
-    """The same, for clients that know the reference's older call."""
+    """Install the certificate of the web UI and the REST API, in the older request format of Redis Enterprise.
+
+    Required role: `admin`.
+    """
     return await _install(console, admin, [body], dry_run)
 
 
 @router.delete("/cluster/certificates/{name}", responses=errors(404, 409))
 async def remove_certificate(admin: Admin, console: TheConsole, name: str) -> dict[str, str]:
-    """Back to a certificate of the console's own authority, from the next connection on."""
+    """Remove the installed certificate. New connections use a certificate of the console's private CA.
+
+    Required role: `admin`.
+    """
     if name not in schema.CONSOLE:
-        raise NotFound("unknown_certificate", f"There is no certificate {name!r} that was installed.")
+        raise NotFound("unknown_certificate", f"The certificate {name!r} does not exist.")
     if console.certificate.source == "own":
-        raise Forbidden("required_certificate", "The console's own certificate is needed; none was installed over it.")
+        raise Forbidden("required_certificate", "No certificate is installed. The console's own one cannot be removed.")
     async with console.store.begin() as session:
         service.record_removal(session, admin)
         console.certificate.remove()
@@ -68,14 +82,15 @@ async def remove_certificate(admin: Admin, console: TheConsole, name: str) -> di
 async def rotate_certificates(
     admin: Admin, session: Tx, body: Annotated[schema.Rotate | None, Body()] = None
 ) -> JSONResponse:
-    """New certificates for the shards of all encrypted databases, now; connections stay. They are renewed by themselves, too.
+    """Replace the certificates of the shards of all encrypted databases. Existing connections stay open.
 
-    With `authority` what was signed before opens no shard any more, once all were told of three steps: some seconds, or longer
-    where a node that may be alive cannot be reached. The same happens by itself when a node is removed.
+    The console also renews these certificates automatically. With `authority`, the private CAs of the databases are replaced too:
+    shards reject certificates of the previous CA as soon as all shards have completed three steps. This takes some seconds, or longer
+    if a node is unreachable but may be running. The console does the same when a node is removed. Required role: `admin`.
     """
     name = body.name if body is not None else ""
     if name not in ROTATED:
-        sentence = f"Only data_internode_encryption, the certificates of databases, can be replaced so; not {name}."
+        sentence = f"`name` must be `data_internode_encryption`, the certificates of databases, or empty; not {name}."
         raise Forbidden("not_supported", sentence, field="name")
     replace = service.replace_authorities if body is not None and body.authority else service.rotate
     return JSONResponse({"databases": await replace(session, admin)})
@@ -86,12 +101,10 @@ async def _install(
 ) -> JSONResponse:
     for each in wanted:
         if each.name not in schema.CONSOLE:
-            sentence = (
-                f"Only {', '.join(schema.CONSOLE)}, which are one certificate, can be installed; not {each.name!r}."
-            )
+            sentence = f"`name` must be one of {', '.join(schema.CONSOLE)}, which share one certificate; not {each.name!r}."
             raise Forbidden("not_supported", sentence, field="name")
     if len({(each.certificate, each.key) for each in wanted}) > 1:
-        sentence = f"{', '.join(schema.CONSOLE)} are one certificate here: give the same for each."
+        sentence = f"{', '.join(schema.CONSOLE)} share one certificate. Send the same certificate and key for each."
         raise BadRequest("invalid_certificate", sentence, field="certificates")
     identity = server_certificate.read(wanted[0].certificate, wanted[0].key)
     if not is_on(dry_run):

@@ -1,4 +1,4 @@
-"""Whether nodes are as they should be, in one look."""
+"""Endpoints that check the health and the setup of nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ class NodeResult(BaseModel):
 
 
 class NodeOfCluster(BaseModel):
-    """Here the uid is text, as in the REST reference."""
+    """Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API."""
 
     node_uid: str
     result: bool
@@ -41,7 +41,10 @@ class ClusterResult(BaseModel):
 
 @router.get("/cluster/check", response_model=ClusterResult, responses=errors())
 async def check_cluster(_viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """All nodes: is each reached, does its proxy run, is its machine set up well; of each the first fault that was found."""
+    """Check all nodes: whether the agent is reachable, the proxy runs and the machine is configured well.
+
+    The reply contains the first problem of each node.
+    """
     machines = await nodes.every(session)
     settings = await hosts.checks(session, machines)
     found = [_result(node, settings[node.uid]) for node in machines]
@@ -51,7 +54,7 @@ async def check_cluster(_viewer: AnyViewer, session: Reader) -> JSONResponse:
 
 @router.get("/nodes/check/{uid}", response_model=NodeResult, responses=errors(404))
 async def check_node(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONResponse:
-    """One node, as `/v1/cluster/check`. `/v1/nodes/{uid}/host` lists every setting of its machine."""
+    """Check a node in the same way as `/v1/cluster/check`. `/v1/nodes/{uid}/host` returns all settings of its machine."""
     node = await node_of(session, uid)
     return JSONResponse(_result(node, (await hosts.checks(session, [node]))[uid]))
 
@@ -63,9 +66,9 @@ def _result(node: Node, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]
 
 def _faults(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if node.health == "down":
-        yield "The console does not reach the node's agent."
-    if node.proxy.get("state") == "died":  # one that has nothing to serve does not run, either
-        yield "The node's proxy does not run."
+        yield "The console cannot reach the node's agent."
+    if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem
+        yield "The node's proxy is not running."
     for setting in settings:
         if not setting["good"]:
             yield f"{setting['name']} is {setting['value']}: {setting['costs']} {setting['mends']}"

@@ -1,4 +1,4 @@
-"""The cluster and its policy over HTTP."""
+"""Endpoints of the cluster and its policy."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ router = APIRouter(tags=["cluster"])
 
 @router.get("/cluster", response_model=schema.WholeCluster, responses=errors())
 async def get_cluster(viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
-    """Name and settings of the cluster, and what it consists of."""
+    """Return the name, settings, nodes, databases and capacity of the cluster."""
     return JSONResponse(await _whole(session, console, await cluster.load(session), viewer))
 
 
@@ -32,20 +32,20 @@ async def get_cluster(viewer: AnyViewer, session: Reader, console: TheConsole) -
 async def update_cluster(
     admin: Admin, session: Tx, console: TheConsole, body: schema.ClusterUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Change the given settings. Read-only and unknown ones are ignored."""
+    """Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`."""
     changed = await service.update(session, body.changes(), admin, dry_run=is_on(dry_run))
     return JSONResponse(await _whole(session, console, changed, admin))
 
 
 @router.get("/cluster/policy", response_model=schema.Policy, responses=errors())
 async def get_policy(_viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """Defaults for new databases and other rules."""
+    """Return the policy: defaults for new databases and other rules."""
     return JSONResponse(schema.policy_of(await cluster.load(session)))
 
 
 @router.put("/cluster/policy", response_model=schema.Policy, responses=errors())
 async def update_policy(admin: Admin, console: TheConsole, body: schema.PolicyUpdate) -> JSONResponse:
-    """Change the given rules. Unknown ones are ignored."""
+    """Change rules of the policy. Unknown rules are ignored. Required role: `admin`."""
     async with console.store.begin() as session:
         reply = schema.policy_of(await service.update_policy(session, body.changes(), admin))
     look_again(console.store)
@@ -54,24 +54,24 @@ async def update_policy(admin: Admin, console: TheConsole, body: schema.PolicyUp
 
 @router.put("/cluster/policy/restore_default", response_model=schema.Policy, responses=errors())
 async def restore_policy(admin: Admin, session: Tx) -> JSONResponse:
-    """Every rule as it is by default."""
+    """Reset all rules of the policy to their defaults. Required role: `admin`."""
     return JSONResponse(schema.policy_of(await service.restore_policy(session, admin)))
 
 
 @router.get("/cluster/health", response_model=health_schema.Health, responses=errors())
 async def get_health(viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """What is wrong now: the alarms that are raised, the most serious first."""
+    """Return the active alarms, the most severe first."""
     raised = [alarm for alarm in await events.open_alarms(session) if viewer.hears(alarm)]
     return JSONResponse(health_schema.render(raised))
 
 
 def represent(row: Cluster, settings: Settings) -> dict[str, Any]:
-    """The cluster as the API and the stream show it."""
+    """Return the cluster in the format of the API and the event stream."""
     return schema.render(row, https_port=settings.https_port, http_port=settings.http_port)
 
 
 async def _whole(session: Reader, console: TheConsole, row: Cluster, viewer: Principal) -> dict[str, Any]:
-    """With what it consists of."""
+    """Return the cluster with its nodes, databases and capacity."""
     there, held = await nodes.every(session), await shards.every(session)
     counted = machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in there)
     _, frame = newest(console, "cluster")

@@ -1,4 +1,4 @@
-"""Single commands over HTTP: which ones clients of a database use most."""
+"""Endpoint that lists the most used commands of a database."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -15,12 +15,11 @@ router = APIRouter(tags=["endpoints"])
 
 @router.get("/bdbs/{uid}/endpoint/commands", response_model=schema.EndpointCommands, responses=errors(404))
 async def list_endpoint_commands(_viewer: BdbViewer, console: TheConsole, uid: Uid) -> JSONResponse:
-    """The 30 commands that clients of the database used most in the last minute: rates, errors and latency, at all its proxies
-    together.
+    """Return the 30 most used commands of the last minute: rates, errors and latency, summed over all proxies of the database.
 
-    Proxies are asked when this is called, at most once a second. A command within MULTI counts when it is queued.
+    The request polls the proxies, at most once a second. A command inside MULTI is counted when it is queued.
     """
     told = await console.command_looks.look(uid)
     if told is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return JSONResponse(schema.render(uid, told))

@@ -1,4 +1,4 @@
-"""The console's certificate authority over HTTP: how it is replaced, also by one that somebody else signed."""
+"""Endpoints of the console's private CA: show it, and replace it by a new CA or by one that an external CA has signed."""
 
 import asyncio
 import logging
@@ -20,21 +20,29 @@ from shardboard.services import console_authority as service
 log = logging.getLogger(__name__)
 
 MOST_SECONDS = 10
-"""That agents may take to say that they trust the next authority."""
+"""Time that agents have to confirm that they trust the next CA."""
 
 router = APIRouter(tags=["cluster"])
 
 
-@router.get("/ca/bundle", response_class=PlainTextResponse, tags=["join"], responses=ERROR_REPLIES)
+@router.get(
+    "/ca/bundle", summary="Get CA bundle", response_class=PlainTextResponse, tags=["join"], responses=ERROR_REPLIES
+)
 async def ca_bundle(console: TheConsole) -> str:
-    """All that clients of endpoints with TLS, and browsers, are to trust (PEM): while the console's authority is replaced, that of
-    before and the next one. Where somebody else's is above, with the root as far as it is known."""
+    """Return all CA certificates (PEM) that browsers and clients of TLS endpoints have to trust.
+
+    While the console's CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
+    bundle also contains the certificates above it, including the root if it is known. No credentials are required.
+    """
     return console.authority.bundle
 
 
 @router.get("/cluster/authority", response_model=schema.ConsoleAuthority, responses=errors())
 async def get_authority(_viewer: Viewer, session: Reader, console: TheConsole) -> JSONResponse:
-    """What signs the certificates of the console and of agents, and how far its replacement is. Keys never leave where they are."""
+    """Return the CA that signs the certificates of the console and the agents, and the progress of its replacement.
+
+    Private keys are never returned.
+    """
     return await _told(session, console)
 
 
@@ -42,8 +50,10 @@ async def get_authority(_viewer: Viewer, session: Reader, console: TheConsole) -
 async def request_authority(
     admin: Admin, session: Tx, console: TheConsole, body: schema.NewRequest | None = None
 ) -> JSONResponse:
-    """A request for somebody else's authority to sign; its key stays in the console's state directory. It takes the place of one
-    that is open."""
+    """Create a certificate signing request for an external CA. It replaces an open request.
+
+    The private key stays in the console's state directory. Required role: `admin`.
+    """
     body = body or schema.NewRequest()
     made = await service.request(session, console.authority, admin, body.common_name, body.organization)
     return JSONResponse(schema.of_request(made))
@@ -53,12 +63,15 @@ async def request_authority(
 async def announce_authority(
     admin: Admin, session: Tx, console: TheConsole, body: schema.Announce | None = None, dry_run: DryRun = None
 ) -> JSONResponse:
-    """The first of two orders: agents trust another authority, too, and nothing of it is shown yet. Give `/v1/ca/bundle` to clients
-    of endpoints that use TLS, and to browsers. A dry run tells what a certificate says."""
+    """Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
+
+    Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns the
+    contents of a certificate. Required role: `admin`.
+    """
     chain = (body.certificate or "") if body else ""
     if is_on(dry_run):
         if not chain:
-            raise BadRequest("invalid_certificate", "A dry run looks at a certificate: give one.", field="certificate")
+            raise BadRequest("invalid_certificate", "`certificate` is required in a dry run.", field="certificate")
         return JSONResponse(schema.of(await service.look_at(session, console.authority, chain)))
     announced = await service.announce(session, console.authority, admin, chain)
     console.bus.publish("authority", ("ordered", None))
@@ -67,27 +80,31 @@ async def announce_authority(
 
 @router.post("/cluster/authority/switch", response_model=schema.ConsoleAuthority, responses=errors(409, 503))
 async def switch_authority(admin: Admin, console: TheConsole) -> JSONResponse:
-    """The second order: the console, its agents and their endpoints show certificates of the authority that was announced. The
-    former one is forgotten by itself when all nodes do. Join tokens that were made before are not good any more."""
+    """Switch to the announced CA (second of two steps). The console, the agents and their endpoints serve certificates of it.
+
+    The console removes the previous CA when all nodes use the new one. Existing join tokens become invalid. Required role: `admin`.
+    """
     if console.authority.following is not None:
         with suppress(TimeoutError):
             async with asyncio.timeout(MOST_SECONDS):
-                await console.trust.tell(anew=True)  # whatever was said: there may be another agent at an address
-    async with console.store.begin() as session:  # not before: agents may take their time
+                await console.trust.tell(anew=True)  # also to agents that have confirmed: an address may have a new agent
+    async with console.store.begin() as session:  # opened only now because agents may be slow
         await service.switch(session, console.authority, admin)
     console.bus.publish("authority", ("switch", None))
     try:
         console.certificate.refresh()
-    except OSError as error:  # it is tried again every minute, and agents know what was shown before
-        log.error("certificates of the present authority cannot be written: %s", error)
+    except OSError as error:  # retried every minute; agents also trust the previous certificate
+        log.error("console certificate: cannot write the certificates of the current CA: %s", error)
     async with console.store.read() as looking:
         return await _told(looking, console)
 
 
 @router.delete("/cluster/authority/next", response_model=schema.ConsoleAuthority, responses=errors(409, 503))
 async def withdraw_authority(admin: Admin, session: Tx, console: TheConsole) -> JSONResponse:
-    """Withdraw what was announced, or the request. After `switch` there is nothing to withdraw: replace it once more
-    when the former one is forgotten."""
+    """Withdraw the announced CA or the open request. After `switch`, this is no longer possible.
+
+    To return to another CA after `switch`, replace the CA again when the previous one has been removed. Required role: `admin`.
+    """
     await service.withdraw(session, console.authority, admin)
     console.bus.publish("authority", ("ordered", None))
     return await _told(session, console)
