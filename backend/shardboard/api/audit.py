@@ -29,7 +29,9 @@ async def list_audit_lines(
     _admin: Admin,
     session: Reader,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 200,
-    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Return only lines with a uid lower than this one.")] = None,
+    before: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="Return only lines with a uid lower than this one.")
+    ] = None,
     stime: Time = None,
     etime: Time = None,
     username: Annotated[str, Query(max_length=254)] = "",

@@ -161,7 +161,7 @@ class _Budgets:
         self._all = AuditBudget(burst=1_000, every_seconds=10)
 
     def spend(self, whose: tuple[str, ...]) -> tuple[bool, int]:
-    """Return whether to write this line, and the number of skipped lines before it."""
+        """Return whether to write this line, and the number of skipped lines before it."""
         own = self._kept.pop(whose, None) or AuditBudget()
         self._kept[whose] = own
         if len(self._kept) > _MOST_BUDGETS:

@@ -34,7 +34,9 @@ async def get_availability(
     _viewer: BdbViewer,
     session: Reader,
     uid: Uid,
-    extend_check: Annotated[Literal["lag"] | None, Query(description="Also require that all replicas are in sync.")] = None,
+    extend_check: Annotated[
+        Literal["lag"] | None, Query(description="Also require that all replicas are in sync.")
+    ] = None,
     availability_lag_tolerance_ms: Annotated[
         int | None, Query(ge=0, description="Accepted without effect: a replica is either in sync or not.")
     ] = None,
@@ -75,7 +77,9 @@ async def get_cluster_health(
     viewer: AnyViewer,
     session: Reader,
     console: TheConsole,
-    issues_only: Annotated[str | None, Query(description="Return only nodes and databases that have a problem.")] = None,
+    issues_only: Annotated[
+        str | None, Query(description="Return only nodes and databases that have a problem.")
+    ] = None,
 ) -> JSONResponse:
     """Return the health of nodes and databases, and the active alarms of the cluster."""
     machines, rows = await nodes.every(session), await shards.every(session)

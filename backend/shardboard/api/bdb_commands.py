@@ -30,9 +30,7 @@ class Answer(BaseModel):
     response: str | int = Field(description="`PONG` for PING; the number of keys of all shards for DBSIZE.")
 
 
-@router.post(
-    "/bdbs/{uid}/command", summary="Run command", response_model=Answer, responses=errors(404, 406, 409)
-)
+@router.post("/bdbs/{uid}/command", summary="Run command", response_model=Answer, responses=errors(404, 406, 409))
 async def execute(_admin: Admin, console: TheConsole, uid: Uid, body: Command) -> JSONResponse:
     """Run `PING` or `DBSIZE` on all primaries of a database. Other commands return 406; clients send them to the endpoint.
 

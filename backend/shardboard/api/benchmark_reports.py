@@ -45,14 +45,18 @@ async def compare_benchmarks(
     if not 2 <= len(words) <= MOST_COMPARED or not all(
         word.isascii() and word.isdigit() and len(word) < 10 for word in words
     ):
-        raise BadRequest("bad_request", f"`uids` must be a comma-separated list of 2 to {MOST_COMPARED} runs.", field="uids")
+        raise BadRequest(
+            "bad_request", f"`uids` must be a comma-separated list of 2 to {MOST_COMPARED} runs.", field="uids"
+        )
     await insist_on_each(session, viewer, of_run, map(int, words))
     rows = [await service.find(session, int(word)) for word in words]
     shown = {run["uid"]: run for run in await represent(session, rows)}
     return JSONResponse(compare_schema.render([shown[row.uid] for row in rows]))
 
 
-Scale = Annotated[float, Query(gt=0, le=10, description="Factor to scale the published size with; 1 is the original size.")]
+Scale = Annotated[
+    float, Query(gt=0, le=10, description="Factor to scale the published size with; 1 is the original size.")
+]
 
 
 @router.get("/benchmarks/scenarios", response_model=list[scenario_schema.Scenario], responses=errors())

@@ -101,7 +101,9 @@ async def _install(
 ) -> JSONResponse:
     for each in wanted:
         if each.name not in schema.CONSOLE:
-            sentence = f"`name` must be one of {', '.join(schema.CONSOLE)}, which share one certificate; not {each.name!r}."
+            sentence = (
+                f"`name` must be one of {', '.join(schema.CONSOLE)}, which share one certificate; not {each.name!r}."
+            )
             raise Forbidden("not_supported", sentence, field="name")
     if len({(each.certificate, each.key) for each in wanted}) > 1:
         sentence = f"{', '.join(schema.CONSOLE)} share one certificate. Send the same certificate and key for each."

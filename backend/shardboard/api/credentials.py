@@ -1,4 +1,4 @@
-"""How a request proves who sends it: HTTP Basic, a token in the header, or the browser's session cookie."""
+"""Authentication of requests: HTTP Basic, a token in the `Authorization` header, or the session cookie of the web UI."""
 
 import hmac
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from shardboard.state.users import Password, User
 
 COOKIE = "shardboard_session"
 PAGE_HEADER = "x-requested-with"
-REFUSAL = "Wrong user name or password; after several of these from your address, wait a while before the next attempt."
-SAME = "The new password is the one that you have; choose another one."
+REFUSAL = "Wrong user name or password. After several failed attempts from your address, wait before you try again."
+SAME = "The new password must differ from the current one."
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class Login:
 
     principal: Principal
     claims: tokens.Claims | None = None
-    """Of the token that proved it."""
+    """Claims of the token, if a token was sent."""
     session_uid: int | None = None
-    """Of the session that proved it."""
+    """Uid of the session, if a session cookie was sent."""
     password: Password | None = None
-    """That was sent."""
+    """Password that matched, if a password was sent."""
 
     @property
     def proof(self) -> str:
-        """What proved it, for the audit trail."""
+        """Return the type of credential for the audit log."""
         if self.password is not None:
             return "password"
         if self.session_uid is not None:
@@ -50,32 +50,32 @@ class Login:
 
 
 def origin(request: Request) -> str:
-    """Where a request came from, for the audit events."""
+    """Return the source address of a request, for audit events."""
     return audited.origin(request.scope)
 
 
 def set_cookie(response: Response, value: str, max_age: int) -> None:
-    """Set the session cookie: scripts cannot read it, and other sites cannot send it.
+    """Set the session cookie. Scripts cannot read it, and other sites cannot send it.
 
-    It is always `Secure`, because a reverse proxy that ends TLS need not say so. Browsers accept such cookies from
-    http://localhost, too.
+    It is always `Secure`: a reverse proxy that terminates TLS does not necessarily report that. Browsers also accept such cookies
+    from http://localhost.
     """
     response.set_cookie(COOKIE, value, max_age=max_age, secure=True, httponly=True, samesite="strict")
 
 
 def same(given: str, kept: str) -> bool:
-    """In a time that tells nothing."""
+    """Compare two secrets in constant time."""
     return hmac.compare_digest(given.encode(), kept.encode())
 
 
 def challenge(request: Request) -> dict[str, str]:
-    """Headers of a 401 reply. Only scripts are asked for a password this way: in a browser it would pop up a dialog."""
+    """Return the headers of a 401 reply. Browsers get no challenge, because they would open a password dialog."""
     from_browser = PAGE_HEADER in request.headers or "sec-fetch-mode" in request.headers
     return {} if from_browser else {"WWW-Authenticate": 'Basic realm="shardboard"'}
 
 
 async def prove(request: Request, console: Console) -> Login:
-    """The identity behind a request, by the first credentials it carries; raises what is wrong with them."""
+    """Return the identity of a request, from the first credentials that it contains. Raises ApiError if they are invalid."""
     login = await _prove(request, console)
     audited.proven(login.principal.username, login.proof)
     return login
@@ -90,7 +90,7 @@ async def _prove(request: Request, console: Console) -> Login:
                 try:
                     username, password = audited.split_basic(value)
                 except ValueError:
-                    raise Unauthorized("unauthorized", "The Basic credentials cannot be read.") from None
+                    raise Unauthorized("unauthorized", "The HTTP Basic credentials are malformed.") from None
                 found = await log_in(console, username, password, origin(request))
                 return Login(await _principal(console.store, found.user), password=found.password)
             case "jwt" | "bearer":
@@ -98,20 +98,21 @@ async def _prove(request: Request, console: Console) -> Login:
                 if token.startswith(service_tokens.PREFIX):
                     return await _by_service_token(console.store, token)
                 return await _by_token(console.store, token)
-        raise Unauthorized("unauthorized", "This authorization scheme is unknown; use Basic, JWT or Bearer.")
+        raise Unauthorized("unauthorized", "The authorization scheme is not supported. Use Basic, JWT or Bearer.")
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
-        raise Unauthorized("unauthorized", "Log in first: no credentials were sent.")
+        raise Unauthorized("unauthorized", "The request has no credentials. Sign in first.")
     if request.method not in trail.SAFE_METHODS and request.headers.get(PAGE_HEADER) != "shardboard":
-        # Another site can make a browser send its cookie, but not this header.
+        # Another site can make a browser send the cookie, but not this header.
         raise Forbidden(
-            "missing_header", "Changes made with the session cookie need the header X-Requested-With: shardboard."
+            "missing_header",
+            "Requests that change something with the session cookie need the header X-Requested-With: shardboard.",
         )
     return await _by_session(console.store, cookie)
 
 
 async def try_prove(request: Request, console: Console) -> Login | ApiError:
-    """As `prove`, with the refusal as a value."""
+    """Return the result of `prove`, or the error as a value."""
     try:
         return await prove(request, console)
     except ApiError as refusal:
@@ -119,7 +120,7 @@ async def try_prove(request: Request, console: Console) -> Login | ApiError:
 
 
 async def insist_on_password(store: Store, password: str, email: str, before: str) -> None:
-    """That it may take the place of `before`; raises why not."""
+    """Check that the password may replace `before`. Raises ApiError otherwise."""
     async with store.read() as session:
         await user_accounts.insist_on_password(session, password, email)
     if password == before:
@@ -129,8 +130,11 @@ async def insist_on_password(store: Store, password: str, email: str, before: st
 async def new_password(
     store: Store, password: str, email: str, *, before: Sequence[str] = (), beside: str | None = None
 ) -> user_accounts.NewPassword:
-    """What is kept of a password for that user, which must be another one than those that `before` are the hashes of, and stays
-    beside the one of the hash `beside`. Like a verification, one of few at a time and in no transaction."""
+    """Return the hashes to store for a new password of a user.
+
+    The password must not match one of the hashes in `before`. `beside` is the hash of a password that stays valid. Hashing runs
+    under the same concurrency limit as a verification, and in no transaction.
+    """
     async with store.read() as session:
         await user_accounts.insist_on_password(session, password, email)
     async with gate(store).verifier.turn(f"for {email}"):
@@ -149,11 +153,13 @@ async def log_in(
     code: str | None = None,
     audit: bool = False,
 ) -> Verified:
-    """The user whose password this is, and whose second factor `code` is, where there is one. Counts failures in its own
-    transaction, for the request's is rolled back."""
+    """Return the user with this password, and check `code` if the user has a second factor.
+
+    Failures are counted in a separate transaction, because the transaction of the request is rolled back.
+    """
     store = console.store
     found, is_new = await _verified(console, username, password, source, code=code, anew=audit)
-    if audit:  # it logs in, and its events are noted as such
+    if audit:  # a login, with login events in the audit log
         audited.proven(found.user.email, "password")
     if not (audit or found.user.totp_secret is not None or (is_new and found.has_failed)):
         return found
@@ -166,8 +172,11 @@ async def log_in(
 async def verified(
     console: Console, username: str, password: str, source: str, *, code: str | None, renewing: bool, enrolling: bool
 ) -> Verified:
-    """As `log_in`, for what lasts; `note_login` is to follow, until which the code is not used up. An expired password may be
-    about to be replaced (`renewing`), and a second factor that is wanted to be switched on (`enrolling`)."""
+    """Verify credentials like `log_in`, for a session or token that lasts. The caller has to call `note_login`.
+
+    The code is not used up until then. `renewing` accepts an expired password that is about to be replaced. `enrolling` accepts a
+    missing second factor that is about to be turned on.
+    """
     found, _ = await _verified(
         console, username, password, source, code=code, renewing=renewing, enrolling=enrolling, anew=True
     )
@@ -178,7 +187,7 @@ async def verified(
 async def note_login(
     session: AsyncSession, found: Verified, source: str, *, code: str | None, audit: bool = True
 ) -> Verified:
-    """The login has succeeded; raises when it has not after all, because of what happened at the same time."""
+    """Record a successful login. Raises Unauthorized if a concurrent change has made it invalid."""
     user = await logins.succeeded(session, found.user.email, source, code=code, audit=audit)
     if user is None or found.password.hash not in user.password_hashes:
         raise Unauthorized("invalid_credentials", REFUSAL)
@@ -196,9 +205,9 @@ async def _verified(
     enrolling: bool = False,
     anew: bool,
 ) -> tuple[Verified, bool]:
-    """Who it is, and whether that was looked at now."""
+    """Return the verified user, and whether the password was verified now rather than taken from the cache."""
     audited.claimed(username)
-    # What begins with it lasts: it begins with a password that holds now.
+    # A session or token lasts, so it requires a password that is valid now, not one from the cache.
     found, is_new = await _look(console, username, password, source, anew=anew)
     if found is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
@@ -209,20 +218,18 @@ async def _verified(
 
 
 async def insist_on_code(store: Store, user: User, source: str, code: str | None) -> None:
-    """That it would be accepted now; wrong ones count as failed logins do."""
+    """Check a second-factor code without using it up. A wrong code counts as a failed login."""
     if code is None:
-        sentence = f"{user.email} logs in with a second factor: send the app's code, too. Programs use a service token instead."
+        sentence = f"{user.email} has a second factor. Send the code of the authenticator app too, or use a service token for programs."
         raise Unauthorized("second_factor_required", sentence)
     async with store.read() as session:
         waits = await logins.codes_wait(session, user)
     if not second_factor.accepts(user, code, recovery_only=waits):
         await note_failure(store, gate(store), user.email, source, counts=True, is_code=True)
         if waits:
-            sentence = (
-                "Many wrong codes were tried: for the moment only a recovery code counts. Try the app's again later."
-            )
+            sentence = "Too many wrong codes. Only recovery codes are accepted for now. Try the code of the authenticator app again later."
             raise Unauthorized("wrong_code", sentence)
-        sentence = "This is not a valid code, or it was used before; type the next one that the app shows."
+        sentence = "The code is not valid or was used before. Enter the next code that the authenticator app shows."
         raise Unauthorized("wrong_code", sentence)
 
 
@@ -231,23 +238,24 @@ async def _insist_on_rules(store: Store, found: Verified, *, renewing: bool, enr
         here = await cluster.load(session)
     expiry = logins.expiry(found.user, found.password, here.settings)
     if not renewing and expiry is not None and expiry <= datetime.now(UTC):
-        sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}; set a new one as you sign in."
+        sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}. Set a new one when you sign in."
         raise Unauthorized("password_expired", sentence)
     if not enrolling:
         insist_on_second_factor(found.user, here)
 
 
 def insist_on_second_factor(user: User, here: Cluster) -> None:
-    """That there is one, where the policy wants it."""
+    """Check that the user has a second factor if the policy requires one."""
     if logins.lacks_second_factor(user, here.rules):
         sentence = (
-            f"{user.email} needs a second factor here: switch it on as you sign in. Programs use a service token."
+            f"{user.email} needs a second factor. Turn on two-factor authentication when you sign in. Use a service token for "
+            "programs."
         )
         raise Unauthorized("second_factor_missing", sentence)
 
 
 async def password_of(console: Console, username: str, password: str, source: str) -> Password | None:
-    """Which of the user's it is. A wrong one counts as a failed login; a right one logs nobody in, and forgets no failures."""
+    """Return which of the user's passwords this is. A wrong one counts as a failed login; a correct one resets no counters."""
     found, _ = await _look(console, username, password, source, anew=False)
     return found.password if found is not None else None
 
@@ -255,7 +263,11 @@ async def password_of(console: Console, username: str, password: str, source: st
 async def _look(
     console: Console, username: str, password: str, source: str, *, anew: bool
 ) -> tuple[Verified | None, bool]:
-    """Whose password it is, and whether that was looked at now; a directory is asked `anew`, if that is wanted."""
+    """Verify a password.
+
+    Returns the verified user, and whether the password was verified now rather than taken from the cache. `anew` bypasses the
+    cache of passwords that a directory has confirmed.
+    """
     store, keeper = console.store, gate(console.store)
     async with store.read() as session:
         candidate = await logins.candidate(session, username, source)
@@ -280,7 +292,7 @@ def _remembered(keeper: Gate, candidate: logins.Candidate | None, username: str,
 
 async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
     async with keeper.verifier.turn(place(source)):
-        # Read again: while this attempt waited for its turn, others may have failed too often.
+        # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with store.read() as session:
             found = await logins.candidate(session, username, source)
         matched = await passwords.matching(password, found.user.password_hashes if found else ())
@@ -295,7 +307,7 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
 
 
 async def _note_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
-    """A database may have let the user at its data since the password was set."""
+    """Store the hash for databases, if a database granted the user access to data after the password was set."""
     async with store.read() as session:
         if not await data_users.is_wanted(session, verified):
             return
@@ -313,7 +325,7 @@ async def _by_token(store: Store, token: str) -> Login:
         principal = await _who(session, user) if user is not None else None
     marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
     if principal is None or claims.password_mark not in marks:
-        raise Unauthorized("token_expired", "The login has ended; log in again.")
+        raise Unauthorized("token_expired", "The token is no longer valid. Sign in again.")
     if user is not None:
         insist_on_second_factor(user, here)
     return Login(principal, claims)

@@ -1,4 +1,4 @@
-"""Support bundles over HTTP (`debuginfo` of the REST reference)."""
+"""Endpoints that create support bundles (`debuginfo` of the Redis Enterprise REST API)."""
 
 import asyncio
 import errno
@@ -41,14 +41,22 @@ Debugger = Annotated[Principal, Depends(requires(DEBUGGERS))]
 @router.get("/debuginfo/all", response_class=StreamingResponse, responses={**errors(409), **ANSWER})
 @router.get("/debuginfo/node", response_class=StreamingResponse, responses={**errors(409), **ANSWER})
 async def get_debuginfo(debugger: Debugger, console: TheConsole) -> StreamingResponse:
-    """A support bundle (tar.gz) of the whole cluster: settings, states, events, the last hour of metrics and the ends of all logs,
-    without secrets. Its README says what is where."""
+    """Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+
+    Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
+    `no_room` if the disk is full. Required role: `admin` or `cluster_member`.
+    """
     return await _reply(console, Scope(), debugger)
 
 
-@router.get("/nodes/{uid}/debuginfo", response_class=StreamingResponse, responses={**errors(404, 409), **ANSWER})
+@router.get(
+    "/nodes/{uid}/debuginfo",
+    summary="Get debuginfo of node",
+    response_class=StreamingResponse,
+    responses={**errors(404, 409), **ANSWER},
+)
 async def get_debuginfo_of_node(debugger: Debugger, console: TheConsole, uid: Uid) -> StreamingResponse:
-    """The same without the logs of other nodes."""
+    """Create a support bundle without the logs of other nodes. Required role: `admin` or `cluster_member`."""
     async with console.store.read() as session:
         await node_of(session, uid)
     return await _reply(console, Scope(node_uid=uid), debugger)
@@ -58,8 +66,11 @@ async def get_debuginfo_of_node(debugger: Debugger, console: TheConsole, uid: Ui
 @router.get("/debuginfo/all/bdb/{uid}", response_class=StreamingResponse, responses={**errors(404, 409), **ANSWER})
 @router.get("/debuginfo/node/bdb/{uid}", response_class=StreamingResponse, responses={**errors(404, 409), **ANSWER})
 async def get_debuginfo_of_bdb(debugger: Debugger, console: TheConsole, uid: Uid) -> StreamingResponse:
-    """The same without other databases, their shards, events, alarms and shards' logs. Cluster and nodes are in it, and what their
-    agents and proxies logged, of other databases too."""
+    """Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+
+    The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
+    `admin` or `cluster_member`.
+    """
     async with console.store.read() as session:
         await bdb_of(session, uid)
     return await _reply(console, Scope(bdb_uid=uid), debugger)
@@ -67,13 +78,13 @@ async def get_debuginfo_of_bdb(debugger: Debugger, console: TheConsole, uid: Uid
 
 async def _reply(console: Console, scope: Scope, by: Principal) -> StreamingResponse:
     if console.bundling.locked():
-        raise Conflict("busy", "A support bundle is being made already; try again when it is done.")
+        raise Conflict("busy", "Another support bundle is being created. Try again when it is complete.")
     now = datetime.now(UTC)
     name = f"shardboard-{str(scope).removeprefix('the ').replace(' ', '-')}-{now:%Y%m%dT%H%M%SZ}"
     async with console.bundling:
         file: IO[bytes] | None = None
         try:
-            # Without a name on disk: nothing is left of it, whatever ends the console.
+            # The file has no name on disk, so nothing is left if the console ends.
             file = await asyncio.to_thread(_temporary, console.settings.state_dir)
             await support_bundle.write(console, scope, file, name, now)
             async with console.store.begin() as session:
@@ -83,7 +94,9 @@ async def _reply(console: Console, scope: Scope, by: Principal) -> StreamingResp
                 with suppress(OSError):
                     file.close()
             if isinstance(error, OSError) and error.errno in DISK_FAILS:
-                sentence = f"The bundle could not be written below {console.settings.state_dir}: {error.strerror}."
+                sentence = (
+                    f"Cannot write the bundle to {console.settings.state_dir}: {error.strerror}. Free disk space."
+                )
                 raise Unavailable("no_room", sentence) from error
             raise
     size = file.tell()

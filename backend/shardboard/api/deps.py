@@ -1,6 +1,6 @@
-"""What handlers ask for in their signature: the console, a transaction, and who is calling.
+"""Dependencies of handlers: the console, a transaction, and the authenticated user.
 
-`Tx` ends before the response is sent (scope "function"), so a client never hears of a change that was not committed.
+`Tx` commits before the response is sent (scope "function"), so a client never gets a success reply for an uncommitted change.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -40,7 +40,7 @@ TheConsole = Annotated[Console, Depends(get_console)]
 
 
 async def evidence(request: Request, console: TheConsole) -> Login | ApiError:
-    """Who is calling, or why that is not proven; raised only by what needs to know."""
+    """Return the login of the request, or the reason why it has none. Only handlers that need a login raise the reason."""
     return await credentials.try_prove(request, console)
 
 
@@ -48,7 +48,7 @@ Evidence = Annotated[Login | ApiError, Depends(evidence)]
 
 
 async def transaction(console: TheConsole, _evidence: Evidence) -> AsyncIterator[AsyncSession]:
-    """One request, one transaction. Credentials come first: judging them takes time and may write, too."""
+    """Open one transaction per request, after the credentials: verifying them takes time and can write to the store."""
     async with console.store.begin() as session:
         yield session
 
@@ -73,12 +73,14 @@ CurrentLogin = Annotated[Login, Depends(current_login)]
 
 def insist_on_role(principal: Principal, roles: frozenset[str]) -> None:
     if principal.role not in roles:
-        raise Forbidden("unauthorized_action", f"The role {principal.role} does not allow this.")
+        raise Forbidden("unauthorized_action", f"The role {principal.role} does not allow this request.")
 
 
 def requires(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
-    """A dependency that lets only these management roles pass, where they reach all databases; those of `api/reach.py` let in who
-    reaches some."""
+    """Return a dependency that admits users with one of these management roles and access to all databases.
+
+    The dependencies of `api/reach.py` also admit users whose role is limited to some databases.
+    """
 
     async def check(login: CurrentLogin) -> Principal:
         insist_on_role(login.principal, roles)

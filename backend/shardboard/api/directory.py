@@ -1,4 +1,4 @@
-"""Logging in by a password that a directory knows."""
+"""Authentication of users whose passwords are checked by an LDAP directory."""
 
 import asyncio
 
@@ -17,7 +17,11 @@ from shardboard.state.users import User
 async def log_in(
     console: Console, username: str, password: str, source: str, *, anew: bool
 ) -> tuple[Verified | None, bool] | None:
-    """Whose password it is, and whether that was asked now, as it always is `anew`; None: the directory is not for that name."""
+    """Verify a password against the directory.
+
+    Returns the verified user (None: rejected) and whether the directory was queried now, which `anew` forces. Returns None if the
+    directory is not responsible for the user name.
+    """
     keeper = gate(console.store)
     async with console.store.read() as session:
         found = await ldap.user_of(session, username, keeper.aliases.get(username.lower()))
@@ -34,13 +38,13 @@ async def log_in(
 
 
 def _mark(directory: Directory, user: User) -> str:
-    """What a remembered password is bound to."""
+    """Return the value that a cached password is bound to."""
     return f"{user.password_id} {directory.cache_ttl}"
 
 
 async def _look(console: Console, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
     async with keeper.directory.turn(place(source)):
-        # Read again: while this attempt waited for its turn, others may have failed too often.
+        # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with console.store.read() as session:
             found = await ldap.user_of(session, username, keeper.aliases.get(username.lower()))
             rules = (await cluster.load(session)).rules
@@ -67,8 +71,8 @@ async def _look(console: Console, keeper: Gate, username: str, password: str, so
 async def _ask(
     console: Console, keeper: Gate, directory: Directory, username: str, password: str, source: str, *, waits: bool
 ) -> Person | None:
-    """None: nobody's password, or attempts have to wait, which nobody is told apart."""
-    # No answer comes sooner than that about a user with a password here.
+    """Query the directory. Returns None for a wrong password and for a throttled attempt, so that clients cannot distinguish them."""
+    # The reply takes at least as long as for a user with a local password.
     as_long = asyncio.create_task(_take_as_long(keeper, password, source))
     try:
         return None if waits else await console.ldap.authenticate(directory, username, password)
@@ -77,10 +81,10 @@ async def _ask(
         return None
     except NoAnswer as reason:
         await note_unavailable(console.store, keeper, str(reason))
-        sentence = "The directory does not answer; try again later. Users with a password here can log in."
+        sentence = "The LDAP directory does not respond. Try again later. Users with a local password can sign in."
         raise Unavailable("ldap_unavailable", sentence) from reason
     finally:
-        await as_long  # or both are refused, where too many wait
+        await as_long  # raises for both kinds of users if too many attempts are queued
 
 
 async def _take_as_long(keeper: Gate, password: str, source: str) -> None:
@@ -100,12 +104,12 @@ async def _welcome(store: Store, directory: Directory, username: str, person: Pe
         if refusal.code == "no_role":
             await _see_off(store, person)
         raise
-    look_again(store)  # the role may be another one
+    look_again(store)  # the role may have changed
     return user
 
 
 async def _see_off(store: Store, person: Person) -> None:
-    """Once, however often a program of somebody without a role goes on asking."""
+    """Sign the user out. Does nothing if that has been done, since a program can repeat its requests without a role."""
     async with store.read() as session:
         if await ldap.with_role(session, person) is None:
             return

@@ -1,4 +1,4 @@
-"""Drills over HTTP."""
+"""Endpoint that starts failure drills."""
 
 from typing import Literal
 
@@ -14,17 +14,21 @@ router = APIRouter(tags=["nodes"])
 
 
 class DrillOrder(BaseModel):
-    """A fault to rehearse on one node."""
+    """Fault to inject on a node."""
 
     model_config = ConfigDict(strict=True)
 
     kind: Literal["reboot", "kill", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"] = Field(
-        description="`kill` needs systemd, `cut_off` the right to change routes, `slow_network` that to filter packets; "
-        "where that is missing the action says so."
+        description="`kill` requires systemd, `cut_off` the permission to change routes, and `slow_network` the permission to "
+        "filter packets. If a requirement is missing, the action fails with that reason."
     )
-    seconds: float = Field(default=20, ge=1, le=120, strict=False, description="How long the node or shard stays away.")
-    shard_uid: str | None = Field(default=None, pattern=r"^\d{1,9}$", description="For the drills of one shard.")
-    confirm: str = Field(description='The words "node <uid>", typed by who orders it.')
+    seconds: float = Field(default=20, ge=1, le=120, strict=False, description="Duration of the fault in seconds.")
+    shard_uid: str | None = Field(
+        default=None,
+        pattern=r"^\d{1,9}$",
+        description="Uid of the shard; required for `kill_shard` and `freeze_shard`.",
+    )
+    confirm: str = Field(description='Confirmation: the words "node <uid>".')
 
 
 class DrillReply(BaseModel):
@@ -32,9 +36,12 @@ class DrillReply(BaseModel):
     status: str = "queued"
 
 
-@router.post("/nodes/{uid}/actions/drill", responses=errors(403, 404, 406))
+@router.post("/nodes/{uid}/actions/drill", summary="Start drill", responses=errors(403, 404, 406))
 async def drill(admin: Admin, session: Tx, uid: Uid, body: DrillOrder) -> DrillReply:
-    """Rehearse an outage; follow the action and the timeline. Needs the policy `drills_enabled`."""
+    """Start a failure drill on a node. The action and the timeline show its progress.
+
+    Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+    """
     action = await service.order(
         session,
         uid,

@@ -1,4 +1,4 @@
-"""The one place that turns failures into replies: status, stable code, a sentence for a person."""
+"""Rendering of all failures as error replies with a status, a stable code and a message."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from shardboard.errors import ApiError
 __all__ = ["ERROR_REPLIES", "install"]
 
 _MISSING = {
-    "name": (406, "missing_db_name", "The database needs a name."),
-    "memory_size": (406, "missing_memory_size", "The database needs a memory_size, in bytes."),
+    "name": (406, "missing_db_name", "`name` is missing. A database needs a name."),
+    "memory_size": (406, "missing_memory_size", "`memory_size` is missing. Set the memory limit in bytes."),
 }
 _WRONG = {
     "string_type": "must be text",
@@ -47,7 +47,7 @@ _LIMITS = (
 
 
 def install(app: FastAPI) -> None:
-    """Render every failure of `app`."""
+    """Register the handlers and middleware that render every failure of `app`."""
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
@@ -70,7 +70,7 @@ async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     if kind == "json_invalid":
         return failure(400, "bad_request", "The body is not valid JSON.")
     if place[0] == "path":
-        return failure(404, "not_found", f"There is nothing with this {place[-1]}.", place[-1])
+        return failure(404, "not_found", f"The {place[-1]} does not exist.", place[-1])
     field = ".".join(place[1:])
     if kind == "missing" and place[0] == "body" and field in _MISSING:
         status, code, sentence = _MISSING[field]
@@ -96,14 +96,14 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     status, headers = error.status_code, dict(error.headers or {})
     if status == 405:
-        # What is set is of one route, and a path has one for each method. The page answers GET for every path, which makes any
-        # other method on an unknown one look like a wrong method.
+        # Starlette sets `Allow` from one route only, but a path has one route per method. The web UI answers GET for every path, so
+        # another method on an unknown path looks like a wrong method.
         allowed = allowed_methods(request.app, request.url.path)
         status, headers["Allow"] = (405 if allowed else 404), ", ".join(sorted(allowed))
     code, sentence = {
-        400: ("bad_request", "The body could not be read as JSON."),
-        404: ("not_found", f"There is nothing at {request.url.path}."),
-        405: ("method_not_allowed", f"{request.method} is not possible on {request.url.path}."),
+        400: ("bad_request", "The body is not valid JSON."),
+        404: ("not_found", f"The path {request.url.path} does not exist."),
+        405: ("method_not_allowed", f"{request.url.path} does not support the method {request.method}."),
         413: ("body_too_large", TOO_LARGE),
     }.get(status, ("error", str(error.detail)))
     answer = failure(status, code, sentence)

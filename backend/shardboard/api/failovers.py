@@ -1,4 +1,4 @@
-"""Failover of shards on demand, over HTTP."""
+"""Endpoints that request failovers of shards."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictInt
@@ -14,15 +14,16 @@ router = APIRouter(tags=["shards"])
 
 
 ShardUids = list[str | StrictInt]
-"""Text in the reference; some clients send numbers."""
+"""Text in the Redis Enterprise REST API; some clients send numbers."""
 
 
 class FailoverOrder(BaseModel):
-    """The reference's body; `force` is ours."""
+    """Body of a failover request. `force` is an extension of the Redis Enterprise REST API."""
 
     dry_run: bool = False
     force: bool = Field(
-        default=False, description="Do not wait for the primary to hand over; what it has not sent is lost."
+        default=False,
+        description="Promote the replica without waiting for the primary. Writes that were not replicated are lost.",
     )
 
 
@@ -35,28 +36,34 @@ class FailoverReply(BaseModel):
     description: str
 
 
-@router.post("/shards/actions/failover", responses=errors(400, 404, 406, 409))
+@router.post("/shards/actions/failover", summary="Fail over several shards", responses=errors(400, 404, 406, 409))
 async def fail_over_many(editor: AnyEditor, session: Tx, body: ManyFailoverOrder) -> FailoverReply:
-    """Hand the role of several primaries to their replicas."""
+    """Fail over several primaries of one database to their replicas.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     uids = uids_of(body.shard_uids)
     await insist_on_each(session, editor, of_shard, uids)
     return _reply(await service.order(session, uids, editor, force=body.force, dry_run=body.dry_run))
 
 
-@router.post("/shards/{uid}/actions/failover", responses=errors(400, 404, 406, 409))
+@router.post("/shards/{uid}/actions/failover", summary="Fail over shard", responses=errors(400, 404, 406, 409))
 async def fail_over(editor: ShardEditor, session: Tx, uid: Uid, body: FailoverOrder | None = None) -> FailoverReply:
-    """Hand the role of a primary to its replica."""
+    """Fail over a primary to its replica.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     given = body or FailoverOrder()
     return _reply(await service.order(session, [uid], editor, force=given.force, dry_run=given.dry_run))
 
 
 def uids_of(given: ShardUids) -> list[int]:
-    """What cannot be one is a shard that does not exist."""
+    """Return the uids as numbers. A text that cannot be a uid becomes 0, the uid of no shard."""
     texts = [str(uid) for uid in given]
     return [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in texts]
 
 
 def _reply(action: Action | None) -> FailoverReply:
     if action is None:
-        return FailoverReply(action_uid=None, description="Nothing stands in the way; nothing was done.")
+        return FailoverReply(action_uid=None, description="The failover is possible. Nothing was changed (dry run).")
     return FailoverReply(action_uid=action.uid, description=action.description)

@@ -1,4 +1,4 @@
-"""Turns committed changes into `change` frames: loads what changed, once for all readers, and renders it as REST would."""
+"""Publishes committed changes as `change` frames. Loads each object once for all readers and renders it as the REST API does."""
 
 import asyncio
 import logging
@@ -25,24 +25,24 @@ from shardboard.state import actions, bdbs, benchmarks, cluster, events, nodes, 
 log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.05
-"""Changes that come together, as of hundreds of shards being born, are told together, each object once."""
+"""Time to collect changes, such as the creation of hundreds of shards, so that each object is published once."""
 
 AGAIN_SECONDS = 1.0
-"""Until what could not be read is tried again."""
+"""Time until changes that could not be read are retried."""
 
 ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "outage", "event")
-"""What readers follow. Parts before the whole: a reader may look between two frames,
-and must not see an active database of shards not yet born."""
+"""Kinds of objects, in the order of publication. Shards come before their database: a reader may render between two frames and must
+not see an active database whose shards do not exist yet."""
 
 
 class Feed:
-    """Listens on the bus topic "change", publishes rendered objects on "object"."""
+    """Listens to the bus topic "change" and publishes rendered objects on "object"."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Publish changes until cancelled."""
         untold: set[tuple[str, Any]] = set()
         with self._console.bus.listen("change") as changes:
             while True:
@@ -51,14 +51,14 @@ class Feed:
                 untold |= {message[1] for message in (first, *changes.drain()) if message is not None}
                 try:
                     await self._tell(untold)
-                except Exception as error:  # the feed must live on
+                except Exception as error:  # one failure must not end the feed
                     if is_away(error):
-                        log.warning("%s changes wait for the store to be told: %s", len(untold), reason(error))
+                        log.warning("feed: %s changes wait for the store: %s", len(untold), reason(error))
                         continue
-                    log.exception("changes could not be told: %s", untold)
+                    log.exception("feed: cannot publish changes: %s", untold)
                     changes.overflowed = True
                 untold = set()
-                if changes.overflowed:  # readers that are sent away come back, and ask for everything
+                if changes.overflowed:  # readers that are disconnected reconnect and load everything
                     changes.overflowed = False
                     self._console.bus.publish("closing")
 
@@ -67,7 +67,7 @@ class Feed:
         for kind, uid in keys:
             wanted[kind].add(uid)
         async with self._console.store.read() as session:
-            # A database counts its shards in sync and shows its action's progress: it changes with them.
+            # A database shows its number of shards in sync and the progress of its action, so it changes with them.
             changed = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
             wanted["bdb"] |= {row.bdb_uid for row in changed}
             open_actions = [await actions.by_uid(session, uid) for uid in wanted["action"]]
@@ -86,8 +86,10 @@ class Feed:
     async def _load(
         self, session: AsyncSession, wanted: Mapping[str, set[Any]]
     ) -> dict[tuple[str, Any], tuple[Any, frozenset[int]]]:
-        """What still exists, in its REST form, and the databases that it is about, by kind and uid. What a stream reader may not
-        see, whatever the role, is not shown to any."""
+        """Return the objects that still exist in their REST format, with the uids of the databases that they concern.
+
+        Keys of the result are kind and uid. Secrets are never included, whatever the roles of the readers are.
+        """
         console = self._console
         found: dict[tuple[str, Any], tuple[Any, frozenset[int]]] = {}
         rows = [row for row in await bdbs.every(session) if row.uid in wanted["bdb"]] if wanted["bdb"] else []

@@ -1,4 +1,4 @@
-"""The object that a path names, or 404."""
+"""Lookups of the object in the path. They raise NotFound."""
 
 from shardboard.api.deps import Reader
 from shardboard.errors import NotFound
@@ -10,12 +10,12 @@ from shardboard.state.nodes import Node
 async def bdb_of(session: Reader, uid: int) -> Bdb:
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return bdb
 
 
 async def node_of(session: Reader, uid: int) -> Node:
     node = await nodes.by_uid(session, uid)
     if node is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
+        raise NotFound("node_not_found", f"Node {uid} does not exist.")
     return node

@@ -1,4 +1,4 @@
-"""What is remembered of logins while the console runs, and where failures are noted."""
+"""State of logins in memory (caches, throttles, counters), and recording of failed logins."""
 
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
@@ -16,30 +16,30 @@ _MOST_ALIASES = 10_000
 
 @dataclass(frozen=True)
 class Verified:
-    """A user, and which of the passwords it was."""
+    """User whose password was verified, and the password that matched."""
 
     user: User
     password: Password
     has_failed: bool = False
-    """From there, lately."""
+    """Whether recent logins from the same source address failed."""
 
 
 class Gate:
-    """What is remembered of logins while the console runs."""
+    """State of logins in memory: caches, throttles and counters."""
 
     def __init__(self) -> None:
         self.verifier = passwords.Verifier()
         self.audit = logins.AuditBudget()
         self.sso = Turns(8, 4, 64, 16)
-        """Exchanges with the provider of single sign-on. Many people may come from one address."""
+        """Limits exchanges with the single sign-on provider. Many users may share one address."""
         self.sso_audit = logins.AuditBudget()
         self.directory = Turns(8, 4, 64, 16)
-        """Questions to the directory, which may take seconds."""
+        """Limits queries to the directory, which may take seconds."""
         self.strangers = logins.Strangers()
         self.aliases: OrderedDict[str, int] = OrderedDict()
-        """Uids of users by other names that the directory knows them by, too; in lower case."""
+        """Uids of users by other user names that the directory accepts for them, in lower case."""
         self.streams: Counter[str] = Counter()
-        """Open event streams by user."""
+        """Number of open event streams by user name."""
 
     def note_alias(self, username: str, user: User) -> None:
         if username.lower() != user.email.lower():
@@ -52,12 +52,12 @@ _gates: WeakKeyDictionary[Store, Gate] = WeakKeyDictionary()
 
 
 def gate(store: Store) -> Gate:
-    """The one gate of this store, whichever port a request came in by."""
+    """Return the gate of this store, which all listeners share."""
     return _gates.setdefault(store, Gate())
 
 
 def look_again(store: Store) -> None:
-    """Have open event streams prove again that their logins hold: those of a user who was changed or removed may not."""
+    """Make open event streams check their logins again, because a user was changed or removed."""
     store.bus.publish("logins")
 
 
@@ -77,7 +77,7 @@ async def note_failure(
 async def note_unavailable(store: Store, keeper: Gate, reason: str) -> None:
     listed, unlisted = keeper.audit.spend()
     if listed:
-        more = f" {unlisted} more failures since the last one listed." if unlisted else ""
+        more = f" {unlisted} more failures since the last recorded one." if unlisted else ""
         async with store.begin() as session:
             trail.aside(session)
             events.record(session, "authentication_err", reason + more, source="cluster", severity="WARNING")

@@ -1,4 +1,4 @@
-"""Stored metrics as columns over time, for charts that look back further than the stream does."""
+"""Endpoints of stored metrics as time series, for charts that reach further back than the event stream."""
 
 import re
 import time
@@ -33,7 +33,7 @@ Topic = Annotated[
         description="cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>",
     ),
 ]
-Second = Annotated[int, Query(ge=0, le=2**40, description="epoch second")]
+Second = Annotated[int, Query(ge=0, le=2**40, description="Epoch seconds.")]
 
 
 @router.get("/history", response_model=schema.History, responses=errors(404))
@@ -41,22 +41,22 @@ async def get_history(
     viewer: AnyViewer,
     session: Reader,
     topic: Topic,
-    metrics: Annotated[str, Query(description="comma list")],
+    metrics: Annotated[str, Query(description="Comma-separated names of metrics.")],
     first: Annotated[Second, Query(alias="from")],
     last: Annotated[
-        int | None, Query(alias="to", ge=0, le=2**40, description="epoch second, excluded; now when left out")
+        int | None, Query(alias="to", ge=0, le=2**40, description="Epoch seconds, exclusive. Default: now.")
     ] = None,
-    uids: Annotated[str, Query(description="comma list; all when left out")] = "",
+    uids: Annotated[str, Query(description="Comma-separated uids. Default: all objects.")] = "",
     max_points: Annotated[int, Query(ge=1, le=MAX_POINTS)] = 1_000,
 ) -> StreamingResponse:
-    """Metrics from `from` to `to` in the finest resolution that has them and needs at most `max_points`."""
+    """Return metrics from `from` to `to`, in the finest stored resolution that fits into `max_points`."""
     kind, _, bdb_uid = topic.partition(":")
     names = _names(metrics, kind)
     chosen = _uids(uids)
     if bdb_uid:
         viewer.insist_on_reaching(int(bdb_uid))
         if await bdbs.by_uid(session, int(bdb_uid)) is None:
-            raise NotFound("db_not_found", f"There is no database {bdb_uid}.")
+            raise NotFound("db_not_found", f"Database {bdb_uid} does not exist.")
         own = {shard.uid for shard in await shards.of_bdb(session, int(bdb_uid))}
         chosen = own if chosen is None else chosen & own
     elif viewer.bdbs is not None and (reached := await _reached(session, kind, viewer.bdbs)) is not None:
@@ -70,9 +70,9 @@ async def get_history(
     return StreamingResponse(text, media_type="application/json")
 
 
-@router.get("/history/retention", response_model=schema.Retention, responses=errors())
+@router.get("/history/retention", summary="Get metrics retention", response_model=schema.Retention, responses=errors())
 async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "cluster") -> JSONResponse:
-    """Which part of the past is there in which resolution, and what all of it takes."""
+    """Return the stored time range of each resolution, and the size of the store."""
     ranges = [
         {
             "resolution": kept.resolution.name,
@@ -93,7 +93,7 @@ async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "clu
 
 
 async def _reached(session: Reader, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
-    """What is about these databases; None where nothing is about databases."""
+    """Return the uids of the objects of this kind that concern the databases; None if the kind is not about databases."""
     match kind:
         case "bdbs":
             return set(bdb_uids)
@@ -108,7 +108,7 @@ def _names(text: str, kind: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     strange = next((name for name in names if name not in queries.metric_names(kind)), None)
     if strange is not None or not 0 < len(names) <= MAX_METRICS:
-        sentence = f"metrics must be 1 to {MAX_METRICS} of {', '.join(sorted(queries.metric_names(kind)))}."
+        sentence = f"`metrics` must be 1 to {MAX_METRICS} of {', '.join(sorted(queries.metric_names(kind)))}."
         raise BadRequest("bad_request", sentence, field="metrics")
     return names
 
@@ -120,7 +120,7 @@ def _uids(text: str) -> set[int] | None:
     if words == ["cluster"]:
         return {0}
     if len(words) > MAX_UIDS or not all(UID.fullmatch(word) or endpoints.is_name(word) for word in words):
-        sentence = f"uids must be at most {MAX_UIDS} numbers, or <database>:1:<node> of endpoints."
+        sentence = f"`uids` must be at most {MAX_UIDS} uids, of endpoints in the form <database>:1:<node>."
         raise BadRequest("bad_request", sentence, field="uids")
     return {endpoints.parsed(word) if ":" in word else int(word) for word in words}
 

@@ -1,4 +1,4 @@
-"""How a node's machine is set up, over HTTP."""
+"""Endpoint that checks the settings of a node's machine."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -16,19 +16,19 @@ router = APIRouter(tags=["nodes"])
 
 
 class Check(BaseModel):
-    """One setting of the machine."""
+    """A setting of the machine and whether it is good."""
 
     name: str
     value: str
     good: bool
-    costs: str = Field(description="What a wrong value costs.")
-    mends: str = Field(description="The line that mends it.")
+    costs: str = Field(description="Effect of a wrong value.")
+    mends: str = Field(description="Command that fixes the setting.")
 
 
-@router.get("/nodes/{uid}/host", response_model=list[Check], responses=errors(404))
+@router.get("/nodes/{uid}/host", summary="Check host settings", response_model=list[Check], responses=errors(404))
 async def host_checks(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONResponse:
-    """Settings of the machine that cost latency or data when they are wrong; good ones included, what cannot be read left out."""
+    """Return the settings of the node's machine that affect latency or the safety of data. Unreadable settings are omitted."""
     node = await nodes.by_uid(session, uid)
     if node is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
+        raise NotFound("node_not_found", f"Node {uid} does not exist.")
     return JSONResponse((await service.checks(session, [node]))[uid])

@@ -1,7 +1,7 @@
-"""Refuse unknown host names on listeners that only this machine reaches.
+"""Rejection of unknown host names on loopback listeners.
 
-A web page of another site can make its own host name resolve to 127.0.0.1 (DNS rebinding) and then read what a loopback port
-returns. Its requests still carry that name.
+A web site can make its own host name resolve to 127.0.0.1 (DNS rebinding) and then read the replies of a loopback port. The requests
+still contain that host name.
 """
 
 import ipaddress
@@ -20,12 +20,12 @@ _HOST = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(
 
 
 def protected(app: ASGIApp, console: Console, address: str) -> ASGIApp:
-    """Return `app` as a listener on `address` serves it: on a loopback address, for known host names only."""
+    """Return the app for a listener on `address`. On a loopback address, it accepts known host names only."""
     return KnownHosts(app, console) if _is_loopback(address) else app
 
 
 class KnownHosts:
-    """Accept loopback names, SHARDBOARD_PUBLIC_NAMES and the names in the console's certificates."""
+    """Middleware that accepts loopback names, SHARDBOARD_PUBLIC_NAMES and the names in the console's certificates."""
 
     def __init__(self, app: ASGIApp, console: Console) -> None:
         self._app = app
@@ -36,7 +36,7 @@ class KnownHosts:
             await self._app(scope, receive, send)
             return
         message = (
-            "This port does not serve the host name of the request. To allow a name, add it to SHARDBOARD_PUBLIC_NAMES and restart "
+            "This port does not serve the host name of the request. To allow the name, add it to SHARDBOARD_PUBLIC_NAMES and restart "
             "the console."
         )
         reply = failure(421, "unknown_host", message)
@@ -49,7 +49,7 @@ class KnownHosts:
 
 
 def is_known(host: str, names: Collection[str]) -> bool:
-    """Return whether a `Host` header has a loopback name or one of `names`, which may be wildcards as in certificates."""
+    """Return whether the host of a `Host` header is a loopback name or in `names`, which can contain wildcards."""
     found = _HOST.fullmatch(host)
     if found is None:
         return False

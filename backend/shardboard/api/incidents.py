@@ -1,4 +1,4 @@
-"""Incidents over HTTP: nodes and primaries that were lost, and what clients noticed of it."""
+"""Endpoints of incidents: failures of nodes and primaries, and their effect on clients."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -26,11 +26,14 @@ DEFAULT_LIMIT = 20
 async def list_incidents(
     _viewer: LogViewer,
     session: Reader,
-    from_: Annotated[str | None, Query(alias="from", description="ISO 8601; any time when left out")] = None,
-    to: Annotated[str | None, Query(description="ISO 8601; now when left out")] = None,
+    from_: Annotated[str | None, Query(alias="from", description="ISO 8601. Default: the oldest incident.")] = None,
+    to: Annotated[str | None, Query(description="ISO 8601. Default: now.")] = None,
     limit: Annotated[int, Query(ge=1, le=service.MOST)] = DEFAULT_LIMIT,
 ) -> JSONResponse:
-    """Those that are not over first, whenever they began; then those that touch the interval, newest first."""
+    """Return incidents: first all that have not ended, then those that overlap the interval, newest first.
+
+    Required role: any role except `none` and `db_viewer`.
+    """
     now = datetime.now(UTC)
     last = moment(to, "to") or now + timedelta(seconds=1)
     found = await service.page(session, moment(from_, "from") or service.FOREVER, last, limit, now)
@@ -40,18 +43,25 @@ async def list_incidents(
 
 @router.get("/incidents/{uid}", response_model=schema.IncidentInFull, responses=errors(404))
 async def get_incident(_viewer: LogViewer, session: Reader, uid: Uid) -> JSONResponse:
-    """With the events that belong to it."""
+    """Return an incident with its events.
+
+    Required role: any role except `none` and `db_viewer`.
+    """
     found = await service.find(session, uid, datetime.now(UTC))
     return JSONResponse(schema.render_in_full(found, await _names(session)))
 
 
 @router.get(
     "/incidents/{uid}/report",
+    summary="Get incident report",
     responses={**errors(404), 200: {"content": {"text/markdown": {}}}},
     response_class=Response,
 )
 async def get_report(_viewer: LogViewer, session: Reader, request: Request, uid: Uid) -> Response:
-    """As Markdown, with every figure and all times in UTC."""
+    """Return the report of an incident as Markdown, with all measurements. Times are in UTC.
+
+    Required role: any role except `none` and `db_viewer`.
+    """
     now = datetime.now(UTC)
     found = await service.find(session, uid, now)
     told = incident_report.markdown(

@@ -1,4 +1,4 @@
-"""Statistics as replies: which resolutions and metrics were asked for, and frames as the intervals of the REST reference."""
+"""Statistics in the format of the Redis Enterprise REST API: query parameters, and conversion of frames to intervals."""
 
 import asyncio
 import json
@@ -30,25 +30,28 @@ UNSTORED = {
     "pubsub_channels": "pubsub_channels",
     "pubsub_patterns": "pubsub_patterns",
 }
-"""What single shards tell of their newest second only, by the agent's names: epoch seconds, counts since the start, bytes."""
+"""Metrics of single shards that exist for the newest second only, and their names in the agent's samples.
+
+The units are epoch seconds, counts since the start, and bytes.
+"""
 
 
 class Wanted:
-    """The query parameters that all statistics have in common."""
+    """Query parameters that all statistics share."""
 
     def __init__(
         self,
         interval: Annotated[
-            str | None, Query(description="1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out")
+            str | None, Query(description="1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all.")
         ] = None,
         stime: Time = None,
         etime: Time = None,
-        metrics: Annotated[str, Query(description="comma list of metrics; all when left out")] = "",
+        metrics: Annotated[str, Query(description="Comma-separated names of metrics. Default: all.")] = "",
     ) -> None:
         since, until = moment(stime, "stime"), moment(etime, "etime")
         self.since = int(since.timestamp()) if since is not None else None
         self.until = int(until.timestamp()) if until is not None else None
-        # The reference does not say what an unknown interval does; clients send a few of their own.
+        # Redis Enterprise does not document unknown intervals, and some clients send other values. They mean all intervals.
         resolution = named(interval) if interval else None
         self.resolutions = RESOLUTIONS if resolution is None else (resolution,)
         self.metrics = frozenset(name.strip() for name in metrics.split(",") if name.strip())
@@ -57,7 +60,7 @@ class Wanted:
         return metric[0] != "#" and (not self.metrics or metric in self.metrics)
 
     async def read(self, session: Reader, topic: str, uids: Collection[int] | None = None) -> Found:
-        """Of these objects, or of all."""
+        """Read the frames of these objects, or of all."""
         now = int(time.time())
         return await queries.recent(session, topic, self.resolutions, self.since, self.until, now, uids, self.metrics)
 
@@ -66,18 +69,19 @@ Asked = Annotated[Wanted, Depends()]
 
 
 def streamed(found: Found, uids: dict[int, Any], wanted: Wanted) -> StreamingResponse:
-    """All objects, one after the other."""
+    """Return a streamed reply with the intervals of all objects."""
     places: dict[bytes, dict[int, int]] = {}
     objects = (_of_object(found, uid, shown, wanted, places) for uid, shown in uids.items())
     return StreamingResponse(schema.listed(objects), media_type="application/json")
 
 
 async def one(found: Found, uid: int, shown: Any, wanted: Wanted) -> Response:
-    """One object. Years of it are work for a processor, and other requests need not wait for that."""
+    """Return a reply with the intervals of one object."""
     return await rendered(lambda: _of_object(found, uid, shown, wanted, {}))
 
 
 async def rendered(make: Callable[[], Any]) -> Response:
+    # Rendering years of intervals takes CPU time. It runs in a thread so that other requests do not wait.
     text = await asyncio.to_thread(lambda: json.dumps(make(), separators=(",", ":")))
     return Response(text, media_type="application/json")
 
@@ -85,7 +89,7 @@ async def rendered(make: Callable[[], Any]) -> Response:
 def _of_object(
     found: Found, uid: int, shown: Any, wanted: Wanted, places: dict[bytes, dict[int, int]]
 ) -> dict[str, Any]:
-    """`places` are filled with where each uid stands, once for all objects."""
+    """Return one object. `places` caches the positions of uids by frame layout and is shared by all objects."""
     listed = []
     for resolution, frames in found:
         for frame in frames:
@@ -99,7 +103,7 @@ def _of_object(
 
 
 def newest(console: Console, topic: str) -> tuple[int, Frame | None]:
-    """The newest second, with what is not in its rings."""
+    """Return the newest second and its frame, with the values that are derived from other topics."""
     live, t = console.live, console.live.newest
     frame = live.frame(topic, t)
     if frame is None:

@@ -1,4 +1,4 @@
-"""Joining the cluster: tokens for administrators, the CA certificate for everyone, admission for agents."""
+"""Endpoints for joining nodes: create join tokens, get the CA certificate, admit agents."""
 
 import shlex
 import socket
@@ -22,26 +22,26 @@ router = APIRouter(tags=["join"], responses=ERROR_REPLIES)
 
 
 class JoinTokenRequest(BaseModel):
-    ttl: Annotated[int, Field(ge=60, le=3600, strict=True, description="seconds")] = services.DEFAULT_TTL
-    address: Annotated[str | None, Field(max_length=253, description="of the new node: the token admits no other")] = (
-        None
-    )
+    ttl: Annotated[int, Field(ge=60, le=3600, strict=True, description="Lifetime in seconds.")] = services.DEFAULT_TTL
+    address: Annotated[
+        str | None, Field(max_length=253, description="Address of the new node. The token admits no other node.")
+    ] = None
 
 
 class JoinTokenOut(BaseModel):
     token: str
     expires_at: str
     command: str
-    """To run on the new node."""
+    """Command to run on the new node."""
 
 
 class JoinRequest(BaseModel):
     token: Annotated[str, Field(max_length=256, repr=False)]
-    csr: Annotated[str, Field(max_length=16384, description="certificate signing request, PEM")]
+    csr: Annotated[str, Field(max_length=16384, description="Certificate signing request (PEM).")]
     addr: Annotated[str, Field(max_length=253)]
     agent_port: Port
     facts: NodeFacts
-    renews: Annotated[bool, Field(description="The agent takes new certificates while it runs.")] = False
+    renews: Annotated[bool, Field(description="Whether the agent can replace its certificates while it runs.")] = False
 
 
 class JoinReply(BaseModel):
@@ -55,7 +55,7 @@ class JoinReply(BaseModel):
 async def create_join_token(
     request: Request, console: TheConsole, session: Tx, admin: Admin, body: JoinTokenRequest | None = None
 ) -> JoinTokenOut:
-    """A token with which one agent can join, once, soon."""
+    """Create a join token, with which one agent can join once, until the token expires. Required role: `admin`."""
     body = body or JoinTokenRequest()
     token, expires_at = await services.create_token(
         session, console.authority, originator=admin.username, ttl=body.ttl, addr=body.address
@@ -65,17 +65,23 @@ async def create_join_token(
     return JoinTokenOut(token=token, expires_at=iso(expires_at), command=shlex.join(command))
 
 
-@router.get("/ca", response_class=PlainTextResponse)
+@router.get("/ca", summary="Get CA certificate", response_class=PlainTextResponse)
 async def ca_certificate(console: TheConsole) -> str:
-    """The console's CA certificate (PEM). Compare its fingerprint with the one in the join token before trusting it."""
+    """Return the console's CA certificate (PEM). Compare its fingerprint with the one in the join token before you trust it.
+
+    No credentials are required.
+    """
     return console.authority.ca_pem
 
 
-@router.post("/bootstrap/join")
+@router.post("/bootstrap/join", summary="Join node")
 async def join(
     request: Request, body: JoinRequest, console: TheConsole, session: Tx, after: BackgroundTasks
 ) -> JoinReply:
-    """Admit an agent that holds a join token, and is of this release or at most one apart."""
+    """Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
+
+    Authenticated by the join token in the body.
+    """
     if apart := protocol.apart(protocol.told_by(request.headers.get(protocol.HEADER)), "the agent"):
         raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
     audited.claimed(f"agent of {body.addr}")
@@ -99,7 +105,7 @@ async def join(
 
 
 def _url(console: Console, request: Request) -> str:
-    """The console's address as the caller knows it, if our certificate holds for it."""
+    """Return the console's URL. Uses the host name of the request if the console's certificate is valid for it."""
     host = normal_name(request.url.hostname or "")
     known = {*console.authority.names, *console.certificate.identity.names}
     if console.certificate.source != "settings" and host not in known:

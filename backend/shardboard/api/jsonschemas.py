@@ -1,4 +1,4 @@
-"""What objects look like, for clients that make forms of it."""
+"""Endpoint that returns JSON Schemas, for clients that build forms."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -27,11 +27,11 @@ OBJECTS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-@router.get("/jsonschema", responses=errors())
+@router.get("/jsonschema", summary="Get JSON Schema", responses=errors())
 async def get_jsonschema(
-    _viewer: AnyViewer, name: Annotated[str, Query(alias="object", description=f"one of {', '.join(OBJECTS)}")]
+    _viewer: AnyViewer, name: Annotated[str, Query(alias="object", description=f"One of {', '.join(OBJECTS)}.")]
 ) -> JSONResponse:
-    """The JSON Schema of an object's fields that may be set: types, ranges, and defaults."""
+    """Return the JSON Schema of the writable fields of an object: types, ranges and defaults."""
     if name not in OBJECTS:
-        raise BadRequest("bad_request", f"object is one of {', '.join(OBJECTS)}.", field="object")
+        raise BadRequest("bad_request", f"`object` must be one of {', '.join(OBJECTS)}.", field="object")
     return JSONResponse(OBJECTS[name]())

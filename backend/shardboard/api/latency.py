@@ -1,4 +1,4 @@
-"""Stored latency as a heat map: which latencies requests had, over time."""
+"""Endpoint of the latency heat map: the distribution of request latencies over time."""
 
 import time
 from typing import Annotated, Literal
@@ -31,28 +31,30 @@ async def get_latency_history(
     session: Reader,
     first: Annotated[Second, Query(alias="from")],
     last: Annotated[
-        int | None, Query(alias="to", ge=0, le=2**40, description="epoch second, excluded; now when left out")
+        int | None, Query(alias="to", ge=0, le=2**40, description="Epoch seconds, exclusive. Default: now.")
     ] = None,
-    bdb: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="a database; all when left out")] = None,
-    endpoint: Annotated[str, Query(description="<database>:1:<node>, what one proxy measured")] = "",
-    kind: Annotated[Kind, Query(description="of which commands; all: without blocking ones")] = "all",
-    points: Annotated[int, Query(ge=1, le=MAX_POINTS, description="columns, at most")] = 300,
+    bdb: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="Uid of a database. Default: all databases.")
+    ] = None,
+    endpoint: Annotated[str, Query(description="`<database>:1:<node>`: return the measurements of one proxy.")] = "",
+    kind: Annotated[Kind, Query(description="Kind of commands. `all` does not include blocking commands.")] = "all",
+    points: Annotated[int, Query(ge=1, le=MAX_POINTS, description="Maximum number of columns.")] = 300,
     step: Annotated[
         int | None,
-        Query(ge=1, le=MAX_STEP, description="seconds of one column, as told before: for what came since"),
+        Query(ge=1, le=MAX_STEP, description="Seconds per column, as in an earlier reply, to get only newer columns."),
     ] = None,
     per_decade: Annotated[
         str,
         Query(
             pattern=r"^(20|10|5)?$",
-            description="20, 10 or 5 rows in each power of ten; the most that make 60 rows when left out",
+            description="Rows per power of ten: 20, 10 or 5. Default: the highest that results in at most 60 rows.",
         ),
     ] = "",
 ) -> schema.LatencyHistory:
-    """How many requests took how long from `from` to `to`: columns of time, rows of a logarithmic scale.
+    """Return the number of requests by latency and time from `from` to `to`: columns of time, rows of a logarithmic latency scale.
 
-    Counts are those of stored histograms, added up, in the finest resolution that is kept that far back. Latency is measured
-    at endpoints; rows are exact to 1.5 %.
+    Counts are sums of stored histograms, in the finest resolution that covers the time range. Latency is measured at the endpoints.
+    The bounds of rows are accurate to 1.5 %.
     """
     subject = await _subject(session, bdb, endpoint, kind, viewer)
     now = int(time.time())
@@ -61,7 +63,8 @@ async def get_latency_history(
     columns = heat.columns(first, last, points, now) if step is None else heat.columns_of(step, first, last, now)
     if columns is None or columns.count > MAX_POINTS:
         sentence = (
-            f"step must be a multiple of a resolution that is kept that long, and make at most {MAX_POINTS} columns."
+            f"`step` must be a multiple of a resolution that is kept for this time range, and result in at most {MAX_POINTS} "
+            "columns."
         )
         raise BadRequest("bad_request", sentence, field="step")
     found = await queries.heat_map(session, subject, columns, int(per_decade) if per_decade else None)
@@ -83,13 +86,15 @@ async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: 
     number = None
     if endpoint:
         if not endpoints.is_name(endpoint):
-            raise BadRequest("bad_request", "endpoint must be <database>:1:<node>.", field="endpoint")
+            raise BadRequest("bad_request", "`endpoint` must have the form <database>:1:<node>.", field="endpoint")
         number = endpoints.parsed(endpoint)
         if bdb not in (None, endpoints.database(number)):
-            raise BadRequest("bad_request", f"endpoint {endpoint} is not one of database {bdb}.", field="endpoint")
+            raise BadRequest(
+                "bad_request", f"`endpoint` {endpoint} does not belong to database {bdb}.", field="endpoint"
+            )
         bdb = endpoints.database(number)
     if bdb is not None:
         viewer.insist_on_reaching(bdb)
     if bdb is not None and await bdbs.by_uid(session, bdb) is None:
-        raise NotFound("db_not_found", f"There is no database {bdb}.")
+        raise NotFound("db_not_found", f"Database {bdb} does not exist.")
     return Subject(bdb, number, SERVED if kind == "all" else (kind,))

@@ -1,4 +1,4 @@
-"""Logging in by a directory, over HTTP (REST reference: `/v1/cluster/ldap`)."""
+"""Endpoints of the LDAP settings (`/v1/cluster/ldap` of the Redis Enterprise REST API)."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
@@ -30,45 +30,59 @@ class LdapQuery(BaseModel):
 
 
 class NewLdapSettings(BaseModel):
-    """What is left out stays. `cba_…` are accepted and not kept: nobody logs in by a certificate."""
+    """Omitted fields keep their values. `cba_…` fields are accepted without effect: certificate logins are not supported."""
 
     model_config = ConfigDict(strict=True)
 
     uris: Annotated[
-        list[Text] | None, Field(max_length=ldap.MOST_URIS, description="The first that answers counts.")
+        list[Text] | None,
+        Field(max_length=ldap.MOST_URIS, description="LDAP servers. The first one that responds is used."),
     ] = None
-    control_plane: Annotated[bool | None, Field(description="Whether people log in by it.")] = None
+    control_plane: Annotated[
+        bool | None, Field(description="Whether users of the console sign in with the directory.")
+    ] = None
     data_plane: Annotated[
-        Literal[False] | None, Field(description="Users of data log in by what the console hands to engines.")
+        Literal[False] | None, Field(description="Not supported: database users have passwords in the engine.")
     ] = None
     cba: Literal[False] | None = None
     starttls: bool | None = None
     ca_cert: Annotated[
-        str | None, Field(description="PEM of authorities that alone are trusted for it; empty: the system's.")
+        str | None,
+        Field(description="CA certificates (PEM) to trust instead of the system's; empty: trust the system's."),
     ] = None
-    bind_dn: Annotated[Text | None, Field(description="As whom entries are searched for; empty: as nobody.")] = None
+    bind_dn: Annotated[
+        Text | None, Field(description="DN of the account that searches for entries; empty: search anonymously.")
+    ] = None
     directory_timeout_s: Annotated[int | None, Field(ge=5, le=60)] = None
     cache_ttl: Annotated[
         int | None,
-        Field(ge=0, le=86_400, description="Seconds for which a password that was right is not asked again."),
+        Field(ge=0, le=86_400, description="Seconds for which a correct password is cached."),
     ] = None
-    user_dn_template: Annotated[Text | None, Field(description="%u is the name; in place of user_dn_query.")] = None
+    user_dn_template: Annotated[
+        Text | None, Field(description="DN of users, with %u as the user name. Replaces `user_dn_query`.")
+    ] = None
     user_dn_query: LdapQuery | None = None
-    dn_group_attr: Annotated[Text | None, Field(description="Such as memberOf; in place of dn_group_query.")] = None
-    dn_group_query: Annotated[LdapQuery | None, Field(description="%D is the DN of the user's entry.")] = None
+    dn_group_attr: Annotated[
+        Text | None, Field(description="Attribute with a user's groups, such as `memberOf`. Replaces `dn_group_query`.")
+    ] = None
+    dn_group_query: Annotated[
+        LdapQuery | None, Field(description="Query for a user's groups, with %D as the DN of the user.")
+    ] = None
     bind_pass: Annotated[
         str | None,
         Field(
-            max_length=1_000, repr=False, description=f"{service.HIDDEN}, or left out: as it is, for the same server."
+            max_length=1_000,
+            repr=False,
+            description=f"Password of `bind_dn`. Omit it or send {service.HIDDEN} to keep it; it is removed if the servers, `bind_dn`, `ca_cert` or `starttls` change.",
         ),
     ] = None
 
 
 class LdapOut(BaseModel):
-    """Queries are left out where a template or an attribute is in their place."""
+    """LDAP settings. Queries that a template or an attribute replaces are omitted."""
 
     uris: list[str]
-    """None: there is no directory."""
+    """LDAP servers; empty if no directory is configured."""
     control_plane: bool
     data_plane: Literal[False] = False
     cba: Literal[False] = False
@@ -76,7 +90,7 @@ class LdapOut(BaseModel):
     ca_cert: str
     bind_dn: str
     bind_pass: str
-    """Never shown."""
+    """A placeholder; the password is never returned."""
     directory_timeout_s: int
     cache_ttl: int
     user_dn_template: str
@@ -85,15 +99,18 @@ class LdapOut(BaseModel):
     dn_group_query: LdapQuery | None = None
 
 
-@router.get("", responses=errors(), response_model_exclude_none=True)
+@router.get("", summary="Get LDAP settings", responses=errors(), response_model_exclude_none=True)
 async def get_directory(_manager: UserManager, session: Reader) -> LdapOut:
-    """The directory that people log in by; without one what would be, were it set."""
+    """Return the LDAP settings, or the defaults if no directory is configured. Required role: `admin` or `user_manager`."""
     return _shape(service.directory_of(await cluster.load(session)) or Directory(()))
 
 
-@router.put("", responses=errors(406), response_model_exclude_none=True)
+@router.put("", summary="Set LDAP settings", responses=errors(406), response_model_exclude_none=True)
 async def set_directory(admin: Admin, console: TheConsole, body: NewLdapSettings, dry_run: DryRun = None) -> LdapOut:
-    """Set it. Where people log in by it, it is asked first whether it answers as it was described."""
+    """Change the LDAP settings. If `control_plane` is on, the console first checks that the directory works with them.
+
+    Returns 406 `ldap_unavailable` if the check fails. Required role: `admin`.
+    """
     given = body.model_dump(exclude={"data_plane", "cba"})
     async with console.store.read() as session:
         directory = await service.examine(session, given)
@@ -109,9 +126,9 @@ async def set_directory(admin: Admin, console: TheConsole, body: NewLdapSettings
     return _shape(directory)
 
 
-@router.delete("", responses=errors(404))
+@router.delete("", summary="Remove LDAP settings", responses=errors(404))
 async def remove_directory(admin: Admin, console: TheConsole) -> dict[str, str]:
-    """Nobody logs in by it any more. Its users are signed out, and stay."""
+    """Remove the LDAP directory. Its users are signed out and can no longer sign in, but are not deleted. Required role: `admin`."""
     async with console.store.begin() as session:
         await service.remove(session, admin)
     look_again(console.store)

@@ -1,4 +1,4 @@
-"""Groups of the directory and their roles, over HTTP (REST reference: `/v1/ldap_mappings`)."""
+"""Endpoints of LDAP mappings, which assign roles to groups (`/v1/ldap_mappings` of the Redis Enterprise REST API)."""
 
 from typing import Annotated, Any
 
@@ -16,15 +16,16 @@ from shardboard.state.ldap_mappings import LdapMapping
 router = APIRouter(prefix="/ldap_mappings", tags=["users"])
 
 Name = Annotated[str, Field(max_length=service.LONGEST_NAME)]
-Dn = Annotated[str, Field(max_length=1_000, description="Of the group.")]
+Dn = Annotated[str, Field(max_length=1_000, description="DN of the group.")]
 RoleUids = Annotated[
-    list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(min_length=1, max_length=1, description="One of /v1/roles.")
+    list[Annotated[int, Field(ge=1, le=2**31 - 1)]],
+    Field(min_length=1, max_length=1, description="Uid of one role of /v1/roles."),
 ]
 Email = Annotated[str, Field(max_length=254)]
 
 
 class MappingChanges(BaseModel):
-    """What is left out stays. Alerts by mail are set for receivers; `…email_alerts` are accepted and not kept."""
+    """Omitted fields keep their values. `…email_alerts` fields are accepted without effect."""
 
     model_config = ConfigDict(strict=True)
 
@@ -49,30 +50,33 @@ class MappingOut(BaseModel):
     email: str
 
 
-@router.get("", responses=errors())
+@router.get("", summary="List LDAP mappings", responses=errors())
 async def list_mappings(_manager: UserManager, session: Reader) -> list[MappingOut]:
-    """All by uid: the first whose group somebody is in gives the role."""
+    """Return all LDAP mappings by uid. The first mapping whose group contains a user defines the user's role.
+
+    Required role: `admin` or `user_manager`.
+    """
     return [_shape(row) for row in await state.every(session)]
 
 
-@router.post("", responses=errors(406, 409))
+@router.post("", summary="Create LDAP mapping", responses=errors(406, 409))
 async def create_mapping(manager: UserManager, session: Tx, body: NewMapping, dry_run: DryRun = None) -> MappingOut:
-    """Add one."""
+    """Add an LDAP mapping. Required role: `admin` or `user_manager`."""
     row = await service.create_mapping(session, body.name, body.dn, body.role_uids[0], body.email, manager)
     return await _kept(session, row, dry_run)
 
 
-@router.get("/{uid}", responses=errors(404))
+@router.get("/{uid}", summary="Get LDAP mapping", responses=errors(404))
 async def get_mapping(_manager: UserManager, session: Reader, uid: Uid) -> MappingOut:
-    """One of them."""
+    """Return an LDAP mapping. Required role: `admin` or `user_manager`."""
     return _shape(await service.mapping(session, uid))
 
 
-@router.put("/{uid}", responses=errors(404, 406, 409))
+@router.put("/{uid}", summary="Update LDAP mapping", responses=errors(404, 406, 409))
 async def update_mapping(
     manager: UserManager, session: Tx, uid: Uid, body: MappingChanges, dry_run: DryRun = None
 ) -> MappingOut:
-    """Change one, from the next log-in on."""
+    """Change an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`."""
     role_uid = body.role_uids[0] if body.role_uids else None
     row = await service.change_mapping(
         session, uid, manager, name=body.name, dn=body.dn, role_uid=role_uid, email=body.email
@@ -80,15 +84,15 @@ async def update_mapping(
     return await _kept(session, row, dry_run)
 
 
-@router.delete("/{uid}", responses=errors(404))
+@router.delete("/{uid}", summary="Delete LDAP mapping", responses=errors(404))
 async def delete_mapping(manager: UserManager, session: Tx, uid: Uid) -> dict[str, Any]:
-    """Remove one, from the next log-in on."""
+    """Delete an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`."""
     await service.remove_mapping(session, uid, manager)
     return {}
 
 
 async def _kept(session: Tx, row: LdapMapping, dry_run: str | None) -> MappingOut:
-    """As it would be, of a dry run."""
+    """Return the mapping, and roll back in a dry run."""
     shown = _shape(row)
     if is_on(dry_run):
         await take_back(session)
