@@ -1,4 +1,4 @@
-"""The licence over HTTP, for scripts that ask for it."""
+"""Endpoints of the licence, for scripts that query it."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -15,19 +15,22 @@ router = APIRouter(tags=["cluster"])
 
 @router.get("/license", response_model=schema.License, responses=errors())
 async def get_license(_viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """Open source: nothing is limited, nothing expires."""
+    """Return the licence. Shardboard is open source: the licence has no limits and does not expire."""
     return JSONResponse(await shown(session))
 
 
-@router.put("/license", response_model=schema.License, responses=errors())
+@router.put("/license", summary="Set license", response_model=schema.License, responses=errors())
 async def put_license(admin: Admin, session: Tx, _body: schema.LicenseUpdate) -> JSONResponse:
-    """Accepted, so that set-up scripts go on; no key is needed and none is kept."""
+    """Accept a licence without effect, so that setup scripts work. No key is needed, and none is stored.
+
+    Required role: `admin`.
+    """
     service.receive_license(session, admin)
     return JSONResponse(await shown(session))
 
 
 async def shown(session: Reader) -> dict[str, object]:
-    """The licence object."""
+    """Return the licence object."""
     on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
     rows = await shards.every(session)
     flash = sum(row.bdb_uid in on_flash for row in rows)

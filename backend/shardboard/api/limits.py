@@ -1,6 +1,6 @@
-"""Guards around every request, before routing: size of the body, version header, and a last resort for exceptions.
+"""Middleware that checks every request before routing: size of the body, API version, unhandled exceptions.
 
-Plain ASGI: they must not buffer the event stream.
+It is plain ASGI because it must not buffer the event stream.
 """
 
 import logging
@@ -20,9 +20,9 @@ API_VERSIONS = frozenset({"1", "1.0", "2", "2.0"})
 
 
 class LastResort:
-    """Answers 500 for an exception nobody expected, inside the middleware that adds the usual headers.
+    """Middleware that returns 500 for unhandled exceptions. It runs inside the middleware that adds the common headers.
 
-    503 when the store is away and the same request may succeed in a moment.
+    Returns 503 instead if the store is temporarily unavailable and the same request may succeed later.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -45,17 +45,17 @@ class LastResort:
             if started:
                 raise
             if is_away(error):
-                log.warning("%s %s failed: %s", scope["method"], scope["path"], reason(error))
+                log.warning("api: %s %s failed: %s", scope["method"], scope["path"], reason(error))
                 answer = failure(503, "store_unavailable", AWAY)
                 answer.headers["Retry-After"] = "5"
             else:
-                log.exception("%s %s failed", scope["method"], scope["path"])
-                answer = failure(500, "internal_error", "Something went wrong in the console; its log says what.")
+                log.exception("api: %s %s failed", scope["method"], scope["path"])
+                answer = failure(500, "internal_error", "An internal error occurred. See the log of the console.")
             await answer(scope, receive, send)
 
 
 class Limits:
-    """Refuses bodies over MAX_BODY, announced or streamed, and API versions that do not exist."""
+    """Middleware that rejects bodies larger than MAX_BODY (announced or streamed) and unsupported API versions."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,7 +67,7 @@ class Limits:
         headers = Headers(scope=scope)
         version = headers.get("x-api-version")
         if version is not None and version not in API_VERSIONS:
-            sentence = f"This console does not know version {version[:16]} of the API; it knows 1 and 2."
+            sentence = f"Version {version[:16]} of the API is not supported. Set the header x-api-version to 1 or 2."
             await failure(505, "unsupported_api_version", sentence)(scope, receive, send)
             return
         announced = headers.get("content-length", "0")
@@ -78,10 +78,10 @@ class Limits:
 
 
 AWAY = (
-    "The console's store does not answer at the moment; its log says why. Shards and endpoints go on without it. "
-    "What the request asked for is done whole or not at all: look, and send it again."
+    "The console's store does not respond; the reason is in the console's log. Shards and endpoints are not affected. "
+    "The request was either executed completely or not at all. Check the state, then send the request again."
 )
-TOO_LARGE = f"The body is larger than {MAX_BODY} bytes."
+TOO_LARGE = f"The body must not be larger than {MAX_BODY} bytes."
 
 
 def _counting(receive: Receive) -> Receive:
@@ -92,7 +92,7 @@ def _counting(receive: Receive) -> Receive:
         message = await receive()
         received += len(message.get("body", b""))
         if received > MAX_BODY:
-            # FastAPI lets its own HTTPException through while it reads a body, and nothing else.
+            # While it reads a body, FastAPI passes on its own HTTPException but no other exceptions.
             raise HTTPException(413, TOO_LARGE)
         return message
 

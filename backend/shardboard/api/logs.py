@@ -1,4 +1,4 @@
-"""The log of events over HTTP."""
+"""Endpoint of the event log."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ MAX_PAGE = 10_000
 LogViewer = Annotated[Principal, Depends(requires(LOG_VIEWERS))]
 Number = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 Time = Annotated[
-    str | None, Query(description="ISO 8601, UTC unless it says otherwise", examples=["2025-10-14T00:01:22Z"])
+    str | None, Query(description="ISO 8601. The default time zone is UTC.", examples=["2025-10-14T00:01:22Z"])
 ]
 
 
@@ -28,18 +28,21 @@ Time = Annotated[
 async def list_events(
     viewer: AnyLogViewer,
     session: Reader,
-    order: Annotated[Literal["asc", "desc"], Query(description="desc: newest first")] = "asc",
+    order: Annotated[Literal["asc", "desc"], Query(description="`desc`: newest first.")] = "asc",
     limit: Annotated[int, Query(ge=0, le=MAX_PAGE)] = MAX_PAGE,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     stime: Time = None,
     etime: Time = None,
-    severity: Annotated[str, Query(description="comma list of " + ", ".join(schema.SEVERITIES))] = "",
-    source: Annotated[str, Query(description="comma list of " + ", ".join(schema.SOURCES))] = "",
-    text: Annotated[str, Query(max_length=200, description="part of the description")] = "",
+    severity: Annotated[str, Query(description="Comma-separated list of " + ", ".join(schema.SEVERITIES))] = "",
+    source: Annotated[str, Query(description="Comma-separated list of " + ", ".join(schema.SOURCES))] = "",
+    text: Annotated[str, Query(max_length=200, description="Text in the description.")] = "",
     bdb_uid: Number = None,
     node_uid: Number = None,
 ) -> JSONResponse:
-    """Events from stime (included) to etime (excluded) that match every filter. Who reaches some databases only reads of those."""
+    """Return events from `stime` (inclusive) to `etime` (exclusive) that match all filters.
+
+    Users whose role is limited to some databases get only events of these. Required role: any role except `none` and `db_viewer`.
+    """
     found = await events.page(
         session,
         newest_first=order == "desc",
@@ -61,16 +64,16 @@ def moment(text: str | None, field: str) -> datetime | None:
     if text is None:
         return None
     try:
-        # A + in a query string arrives as a space.
+        # A plus sign in a query string arrives as a space.
         moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise BadRequest("bad_request", f"{field} must be a time such as 2025-10-14T00:01:22Z.", field=field) from None
+        raise BadRequest("bad_request", f"`{field}` must be a time such as 2025-10-14T00:01:22Z.", field=field) from None
 
 
 def _choices(text: str, allowed: tuple[str, ...], field: str) -> list[str]:
     chosen = [word.strip() for word in text.split(",") if word.strip()]
     strange = next((word for word in chosen if word not in allowed), None)
     if strange is not None:
-        raise BadRequest("bad_request", f"{field} must be of {', '.join(allowed)}.", field=field)
+        raise BadRequest("bad_request", f"`{field}` must be a comma-separated list of {', '.join(allowed)}.", field=field)
     return chosen

@@ -1,4 +1,4 @@
-"""What every reply carries: the cluster state id, and the headers that keep a browser strict."""
+"""Headers of every reply: the cluster state id and security headers."""
 
 from fastapi import FastAPI
 from starlette.datastructures import URL, MutableHeaders
@@ -16,16 +16,17 @@ HEADERS = {
         "object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     ),
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()",
-    # Another site's page is in no process with ours, and embeds nothing of it.
+    # Browsers keep pages of other sites out of the web UI's process, and other sites cannot embed it.
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 TRANSPORT = "max-age=31536000"
-"""A year: a browser that was here once asks for nothing in clear. Not for `localhost`, whose other ports belong to others."""
+"""One year: a browser that has visited the site never uses plain HTTP again. Not sent for `localhost`, whose other ports can belong to
+other programs."""
 METRICS = "/metrics"
 DOCS = "/docs"
-"""FastAPI's own page starts by a script within it: allowed there, and nowhere else."""
+"""Path of the API documentation. FastAPI's page starts with an inline script, which is allowed only there."""
 
 
 def install(app: FastAPI) -> None:
@@ -33,7 +34,7 @@ def install(app: FastAPI) -> None:
 
 
 class ReplyHeaders:
-    """Plain ASGI, because wrapping the response would buffer the event stream."""
+    """Middleware that adds the headers. It is plain ASGI because wrapping the response would buffer the event stream."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Moving shards to another node, over HTTP."""
+"""Endpoints that move shards to another node."""
 
 from collections.abc import Sequence
 
@@ -20,33 +20,40 @@ router = APIRouter(tags=["shards"])
 
 
 class MigrationOrder(BaseModel):
-    """The reference's body."""
+    """Body of a migration request, as in the Redis Enterprise REST API."""
 
     target_node_uid: int = Field(
         ge=1,
         le=2**31 - 1,
         validation_alias=AliasChoices("target_node_uid", "target_node"),
-        description="Also as `target_node`.",
+        description="Uid of the target node. `target_node` is accepted as another name.",
     )
-    override_rack_policy: bool = Field(default=False, description="Kept without effect: there are no racks yet.")
+    override_rack_policy: bool = Field(
+        default=False, description="Accepted without effect: racks are not supported."
+    )
     dry_run: bool = False
-    preserve_roles: bool = Field(default=False, description="Roles are always kept: a moved primary stays primary.")
+    preserve_roles: bool = Field(
+        default=False, description="Accepted without effect: roles are always kept, so a moved primary stays a primary."
+    )
 
 
 class ManyMigrationOrder(MigrationOrder):
     shard_uids: ShardUids = Field(default=[], max_length=1024, description="Shards of one or more databases.")
-    max_concurrent_bdb_migrations: int = Field(default=0, ge=0, description="Databases at a time; 0 = all.")
+    max_concurrent_bdb_migrations: int = Field(default=0, ge=0, description="Maximum number of databases to migrate at the same time; 0 = all.")
 
 
 class MigrationReply(BaseModel):
-    action_uid: str | None = Field(description="null when there is nothing to do, and after a dry run.")
+    action_uid: str | None = Field(description="Uid of the action; null in a dry run or if no shard has to move.")
     description: str
-    address_changes: list[AddressChange] = Field(description="Addresses that clients must leave for it (ours).")
+    address_changes: list[AddressChange] = Field(description="Addresses that clients have to stop using (extension).")
 
 
-@router.post("/shards/actions/migrate", responses=errors(404, 406, 409))
+@router.post("/shards/actions/migrate", summary="Move several shards", responses=errors(404, 406, 409))
 async def migrate_many(editor: AnyEditor, session: Tx, body: ManyMigrationOrder) -> MigrationReply:
-    """Move several shards to a node."""
+    """Move several shards to a node.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     uids = uids_of(body.shard_uids)
     await insist_on_each(session, editor, of_shard, uids)
     action, left = await service.order(
@@ -60,15 +67,18 @@ async def migrate_many(editor: AnyEditor, session: Tx, body: ManyMigrationOrder)
     return _reply(action, left, dry_run=body.dry_run)
 
 
-@router.post("/shards/{uid}/actions/migrate", responses=errors(404, 406, 409))
+@router.post("/shards/{uid}/actions/migrate", summary="Move shard", responses=errors(404, 406, 409))
 async def migrate(editor: ShardEditor, session: Tx, uid: Uid, body: MigrationOrder) -> MigrationReply:
-    """Move a shard to a node. It is copied there, takes over if it is a primary, and the old one is removed."""
+    """Move a shard to a node. The shard is copied; a copy of a primary is promoted; then the old shard is removed.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     action, left = await service.order(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
     return _reply(action, left, dry_run=body.dry_run)
 
 
 def _reply(action: Action | None, left: Sequence[Change], *, dry_run: bool) -> MigrationReply:
-    uid, done = (action.uid, action.description) if action is not None else (None, "All of it is there already.")
+    uid, done = (action.uid, action.description) if action is not None else (None, "The shards are on this node already.")
     if dry_run:
-        done = "Nothing stands in the way; nothing was done." + told(left)
+        done = "The migration is possible. Nothing was changed (dry run)." + told(left)
     return MigrationReply(action_uid=uid, description=done, address_changes=plans.render_changes(left))

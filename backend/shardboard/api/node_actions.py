@@ -1,4 +1,4 @@
-"""Actions on nodes over HTTP: maintenance, handing over, removal, their state and their early end; snapshots."""
+"""Endpoints of actions on nodes (maintenance, failover of all primaries, removal) and of snapshots."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,33 +25,36 @@ Name = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
 
 
 class MaintenanceOn(BaseModel):
-    """The reference's body."""
+    """Body of a request to start maintenance, as in the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="ignore")
 
-    overwrite_snapshot: bool = Field(default=False, description="Forget the snapshot of an earlier begin.")
-    evict_ha_replica: bool = Field(default=True, description="Move replicas to other nodes, where there is room.")
-    evict_active_active_replica: bool = Field(default=True, description="Kept without effect.")
-    evict_dbs: list[str] = Field(default=[], max_length=1024, description="Databases whose replicas move in any case.")
-    keep_slave_shards: bool = Field(default=False, description="Deprecated: the same as evict_ha_replica false.")
+    overwrite_snapshot: bool = Field(default=False, description="Replace the snapshot of an earlier maintenance start.")
+    evict_ha_replica: bool = Field(default=True, description="Move replicas to other nodes with enough free memory.")
+    evict_active_active_replica: bool = Field(default=True, description="Accepted without effect.")
+    evict_dbs: list[str] = Field(default=[], max_length=1024, description="Uids of databases whose replicas are moved in any case.")
+    keep_slave_shards: bool = Field(default=False, description="Deprecated: same as `evict_ha_replica` false.")
 
 
 class MaintenanceOff(BaseModel):
-    """The reference's body."""
+    """Body of a request to end maintenance, as in the Redis Enterprise REST API."""
 
-    snapshot_name: str = Field(default="", max_length=64, description="Default: the latest of maintenance.")
-    skip_shards_restore: bool = Field(default=False, description="Shards and leads stay where they are.")
+    snapshot_name: str = Field(default="", max_length=64, description="Snapshot to restore. Default: the latest maintenance snapshot.")
+    skip_shards_restore: bool = Field(default=False, description="Do not restore the placement and the roles of shards.")
 
 
 class Removal(BaseModel):
-    """The reference's body."""
+    """Body of a request to remove a node, as in the Redis Enterprise REST API."""
 
-    wait_for_persistence: bool | None = Field(default=None, description="Kept without effect: a copy is complete.")
+    wait_for_persistence: bool | None = Field(default=None, description="Accepted without effect: moved shards are always complete.")
 
 
-@router.post("/nodes/{uid}/actions/maintenance_on", responses=errors(404, 406, 409))
+@router.post("/nodes/{uid}/actions/maintenance_on", summary="Start maintenance", responses=errors(404, 406, 409))
 async def maintenance_on(admin: Admin, session: Tx, uid: Uid, body: MaintenanceOn | None = None) -> schema.Queued:
-    """Take a node out of service: its primaries hand over, its replicas move away, and it gets no new shards."""
+    """Start maintenance of a node: its primaries fail over, its replicas move to other nodes, and it gets no new shards.
+
+    Required role: `admin`.
+    """
     given = body or MaintenanceOn()
     action = await service.maintenance_on(
         session,
@@ -64,9 +67,12 @@ async def maintenance_on(admin: Admin, session: Tx, uid: Uid, body: MaintenanceO
     return schema.queued(action)
 
 
-@router.post("/nodes/{uid}/actions/maintenance_off", responses=errors(404, 406, 409))
+@router.post("/nodes/{uid}/actions/maintenance_off", summary="End maintenance", responses=errors(404, 406, 409))
 async def maintenance_off(admin: Admin, session: Tx, uid: Uid, body: MaintenanceOff | None = None) -> schema.Queued:
-    """Back into service: shards and leads return as the snapshot remembers them."""
+    """End maintenance of a node: the placement and the roles of its shards are restored from the snapshot.
+
+    Required role: `admin`.
+    """
     given = body or MaintenanceOff()
     action = await service.maintenance_off(
         session, uid, admin, snapshot_name=given.snapshot_name, skip_shards_restore=given.skip_shards_restore
@@ -74,36 +80,44 @@ async def maintenance_off(admin: Admin, session: Tx, uid: Uid, body: Maintenance
     return schema.queued(action)
 
 
-@router.post("/nodes/{uid}/actions/enslave_node", responses=errors(404, 406, 409))
+@router.post(
+    "/nodes/{uid}/actions/enslave_node", summary="Fail over all primaries of node", responses=errors(404, 406, 409)
+)
 async def enslave_node(admin: Admin, session: Tx, uid: Uid) -> schema.Queued:
-    """Hand the lead of all its primaries to their replicas on other nodes."""
+    """Fail over all primaries of the node to their replicas on other nodes. Required role: `admin`."""
     return schema.queued(await service.enslave(session, uid, admin))
 
 
 @router.post("/nodes/{uid}/actions/remove", responses=errors(404, 406, 409))
 async def remove_node(admin: Admin, session: Tx, uid: Uid, body: Removal | None = None) -> schema.Queued:
-    """Move all shards away and forget the node. A dead node goes when each of its shards has a living partner."""
+    """Remove a node from the cluster after its shards have moved to other nodes.
+
+    A node that is down can be removed if each of its shards has a healthy copy on another node. Required role: `admin`.
+    """
     return schema.queued(await service.remove(session, uid, admin))
 
 
-@router.get("/nodes/{uid}/address_changes", responses=errors(404))
+@router.get("/nodes/{uid}/address_changes", summary="List address changes", responses=errors(404))
 async def address_changes(
     _viewer: Viewer, session: Tx, uid: Uid, order: Literal["maintenance_on", "remove"]
 ) -> list[AddressChange]:
-    """Addresses that clients must leave when this is ordered; nothing is (ours)."""
+    """Return the addresses that clients would have to stop using after maintenance or removal of the node (extension).
+
+    Nothing is changed.
+    """
     return plans.render_changes(await service.address_changes(session, uid, order))
 
 
 @router.get("/nodes/actions", response_model=schema.NodeActions, responses=errors())
 async def list_all_actions(_viewer: Viewer, session: Reader) -> JSONResponse:
-    """Running and past actions on all nodes, newest first."""
+    """Return the running and past actions of all nodes, newest first."""
     found = await actions.of_object(session, "node")
     return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
 
 
 @router.get("/nodes/{uid}/actions", response_model=schema.NodeActions, responses=errors(404))
 async def list_actions(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
-    """Running and past actions on one node, newest first."""
+    """Return the running and past actions of a node, newest first."""
     await _insist(session, uid)
     found = await actions.of_object(session, "node", uid)
     return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
@@ -111,13 +125,13 @@ async def list_actions(_viewer: Viewer, session: Reader, uid: Uid) -> JSONRespon
 
 @router.get("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=errors(404))
 async def get_action(_viewer: Viewer, session: Reader, uid: Uid, action: Name) -> JSONResponse:
-    """The newest action of this name: maintenance_on, maintenance_off, enslave_node, remove, drill."""
+    """Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove` or `drill`."""
     return JSONResponse(schema.render(await _newest(session, uid, action)))
 
 
 @router.delete("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=errors(404, 409))
 async def cancel_action(admin: Admin, session: Tx, uid: Uid, action: Name) -> JSONResponse:
-    """End a running one early, or clear the result of one that has ended."""
+    """Cancel a running action, or delete the result of a finished one. Required role: `admin`."""
     found = await _newest(session, uid, action)
     if found.status in OPEN:
         await action_service.cancel(session, found, admin)
@@ -128,20 +142,23 @@ async def cancel_action(admin: Admin, session: Tx, uid: Uid, action: Name) -> JS
 
 @router.get("/nodes/{uid}/snapshots", response_model=list[schema.Snapshot], responses=errors(404))
 async def list_snapshots(_admin: Admin, session: Reader, uid: Uid) -> JSONResponse:
-    """What is remembered of the node's placement, newest first."""
+    """Return the placement snapshots of a node, newest first. Required role: `admin`."""
     await _insist(session, uid)
     return JSONResponse([schema.render_snapshot(each) for each in await snapshots.of_node(session, uid)])
 
 
 @router.post("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=errors(404, 409))
 async def create_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JSONResponse:
-    """Remember the node's present placement."""
+    """Store the current placement of the node's shards as a snapshot. Required role: `admin`."""
     return JSONResponse(schema.render_snapshot(await snapshot_service.create(session, uid, name, admin)))
 
 
 @router.delete("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=errors(404))
 async def delete_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JSONResponse:
-    """Forget it. Those of maintenance cannot be deleted (403); they go when it ends."""
+    """Delete a snapshot. Maintenance snapshots cannot be deleted (403); they are removed when maintenance ends.
+
+    Required role: `admin`.
+    """
     return JSONResponse(schema.render_snapshot(await snapshot_service.delete(session, uid, name, admin)))
 
 
@@ -150,10 +167,10 @@ async def _newest(session: Any, uid: int, name: str) -> Action:
     found = await actions.of_object(session, "node", uid)
     newest = next((action for action in found if action.name == wanted), None)
     if newest is None:
-        raise NotFound("not_found", f"Node {uid} has no action {name}.")
+        raise NotFound("not_found", f"Node {uid} does not have an action {name}.")
     return newest
 
 
 async def _insist(session: Any, uid: int) -> None:
     if await nodes.by_uid(session, uid) is None:
-        raise NotFound("node_not_found", f"There is no node {uid}.")
+        raise NotFound("node_not_found", f"Node {uid} does not exist.")

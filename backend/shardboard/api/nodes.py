@@ -1,4 +1,4 @@
-"""Nodes over HTTP."""
+"""Endpoints of nodes."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -24,14 +24,14 @@ router = APIRouter(tags=["nodes"])
 
 @router.get("/nodes", response_model=list[schema.Node], responses=errors())
 async def list_nodes(_viewer: AnyViewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
-    """All nodes."""
+    """Return all nodes."""
     shown = await represent(session, await nodes.every(session), console)
     return JSONResponse([only(node, fields) for node in shown])
 
 
 @router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=errors())
 async def list_node_statuses(_viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
-    """Memory and shards of every node, by node uid."""
+    """Return the memory and the shards of all nodes, by node uid."""
     found = await statuses(session, await nodes.every(session), console)
     return JSONResponse({str(uid): status for uid, status in found.items()})
 
@@ -40,14 +40,14 @@ async def list_node_statuses(_viewer: AnyViewer, session: Reader, console: TheCo
 async def get_node(
     _viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
 ) -> JSONResponse:
-    """One node."""
+    """Return a node."""
     shown = await represent(session, [await node_of(session, uid)], console)
     return JSONResponse(only(shown[0], fields))
 
 
 @router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=errors(404))
 async def get_node_status(_viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
-    """Memory and shards of one node."""
+    """Return the memory and the shards of a node."""
     node = await node_of(session, uid)
     return JSONResponse((await statuses(session, [node], console))[uid])
 
@@ -56,13 +56,13 @@ async def get_node_status(_viewer: AnyViewer, session: Reader, console: TheConso
 async def update_node(
     admin: Admin, session: Tx, console: TheConsole, uid: Uid, body: schema.NodeUpdate
 ) -> JSONResponse:
-    """Change a node's settings."""
+    """Change the settings of a node. Required role: `admin`."""
     node = await service.configure(session, await node_of(session, uid), body.changes(), admin)
     return JSONResponse((await represent(session, [node], console))[0])
 
 
 async def represent(session: Reader, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
-    """Nodes as the API and the stream show them."""
+    """Return nodes in the format of the API and the event stream."""
     everything = await shards.every(session)
     on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
     now = datetime.now(UTC)
@@ -73,7 +73,7 @@ async def represent(session: Reader, rows: Sequence[Node], console: Console) -> 
 
 
 async def statuses(session: Reader, machines: Sequence[Node], console: Console) -> dict[int, dict[str, Any]]:
-    """Of these nodes by uid, in as many queries as for one."""
+    """Return the status of these nodes by uid. The number of queries does not depend on the number of nodes."""
     promises = {bdb.uid: bdb.share for bdb in await bdbs.every(session)}
     everything = await shards.occupying(session)
     kept = await snapshots.newest(session, "maintenance")

@@ -1,4 +1,4 @@
-"""OPTIONS on a registered path: 200 with `Allow`. Clients discover by it what a server can do."""
+"""OPTIONS on registered paths: 200 with the `Allow` header. Clients use it to detect the capabilities of a server."""
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import iter_route_contexts
@@ -19,10 +19,10 @@ class OptionsForbidden(ApiError):
 
 @router.api_route("/{path:path}", methods=["OPTIONS"])
 async def options(request: Request, console: TheConsole, path: str) -> Response:
-    """For every route of the API, whenever it was added."""
+    """Return the allowed methods of any route of the API."""
     methods = allowed_methods(request.app, f"/{path}")
     if not methods:
-        raise NotFound("not_found", f"There is nothing at /{path}.")
+        raise NotFound("not_found", f"The path /{path} does not exist.")
     async with console.store.read() as session:
         if (await cluster.load(session)).settings.options_method_forbidden:
             raise OptionsForbidden("method_not_allowed", "The cluster's settings forbid OPTIONS.")
@@ -30,13 +30,13 @@ async def options(request: Request, console: TheConsole, path: str) -> Response:
 
 
 def allowed_methods(app: FastAPI, path: str) -> set[str]:
-    """What the documented routes allow on a path; empty for a path that is none of the API."""
+    """Return the methods that the documented routes allow on a path; empty if the path is not in the API."""
     matching = [
         context
         for context in iter_route_contexts(app.routes)
         if context.path and context.methods and getattr(context, "include_in_schema", False)
         if compile_path(context.path)[0].match(path)
     ]
-    # `/v1/nodes/status` is not the node `status`.
+    # The path `/v1/nodes/status` also matches `/v1/nodes/{uid}`; the literal route wins.
     literal = [context for context in matching if context.path == path]
     return {method for context in literal or matching for method in context.methods or ()}

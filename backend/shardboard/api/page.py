@@ -1,4 +1,4 @@
-"""Serves the built web page: hashed assets for ever, the page itself never cached, and every route of the page its index."""
+"""Static files of the web UI. Hashed assets are cached forever, the index is never cached, and all routes of the web UI return it."""
 
 import re
 from pathlib import Path
@@ -14,16 +14,16 @@ from shardboard.api.deps import TheConsole
 from shardboard.errors import NotFound
 
 OF_API = re.compile(r"/v\d+(/|$)")
-"""Also of versions that do not exist: whoever asks for them wants no page."""
+"""Paths of the API, including versions that do not exist. They never return the web UI."""
 
 router = APIRouter(include_in_schema=False)
 
 
 class Assets(StaticFiles):
-    """Their names hold a hash of their content: what a browser has, it never asks for again."""
+    """Hashed assets. Their names contain a hash of the content, so browsers can cache them forever."""
 
     async def check_config(self) -> None:
-        """A page that is not built has none of them, and that is no fault."""
+        """Accept a missing directory: the web UI may not be built."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)
@@ -32,7 +32,7 @@ class Assets(StaticFiles):
 
 
 def mount_page(app: FastAPI, directory: Path) -> None:
-    """Routes for everything that is not the API; a sentence on how to build the page when it is missing."""
+    """Add routes for all paths outside the API. If the web UI is not built, they return how to build it."""
     assets = Assets(directory=directory / "assets", check_dir=False)
     app.mount("/assets", GZipMiddleware(assets, compresslevel=6), name="assets")
     app.include_router(router)
@@ -53,7 +53,7 @@ def documentation(request: Request) -> HTMLResponse:
 @router.api_route("/{path:path}", methods=["GET", "HEAD"])
 def page(path: str, request: Request, console: TheConsole) -> Response:
     if OF_API.match(request.url.path):
-        raise NotFound("not_found", f"There is nothing at {request.url.path}.")
+        raise NotFound("not_found", f"The path {request.url.path} does not exist.")
     directory = console.settings.page_dir
     file = _inside(directory, path)
     if file is not None:
@@ -61,15 +61,15 @@ def page(path: str, request: Request, console: TheConsole) -> Response:
     index = directory / "index.html"
     if not index.is_file():
         return PlainTextResponse(
-            "The web page is not built. Run `make setup`, or use the API under /v1.", status_code=503
+            "The web UI is not built. Run `make setup`, or use the API under /v1.", status_code=503
         )
     return FileResponse(index, headers={"Cache-Control": "no-cache"})
 
 
 def _inside(directory: Path, path: str) -> Path | None:
-    """The file of that name within the page, if there is one."""
+    """Return the file with this name inside the directory; None if it does not exist."""
     try:
         file = (directory / path).resolve()
         return file if path and file.is_file() and file.is_relative_to(directory.resolve()) else None
-    except (OSError, ValueError):  # no name that a file could have
+    except (OSError, ValueError):  # not a valid file name
         return None

@@ -1,4 +1,4 @@
-"""Parameters that many calls take, in the path and in the query."""
+"""Path and query parameters that many endpoints share."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -6,17 +6,17 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 
 Uid = Annotated[int, Path(ge=1, le=2**31 - 1)]
-"""A uid that no object can have is not found, like any other unknown one."""
-Fields = Annotated[str, Query(description="Comma-separated names of the fields to return; all when left out.")]
-DryRun = Annotated[str | None, Query(description="Validate only. `?dry_run` alone means true.", examples=["true"])]
+"""Uid in the path. Values outside the range return 404, like other unknown uids."""
+Fields = Annotated[str, Query(description="Comma-separated names of the fields to return. Default: all fields.")]
+DryRun = Annotated[str | None, Query(description="Validate the request without changing anything. `?dry_run` alone means true.", examples=["true"])]
 
 
 def is_on(flag: str | None) -> bool:
-    """Query flags count when they are there, unless they say no."""
+    """Return whether a query flag is set. A flag without a value is set."""
     return flag is not None and flag.lower() not in ("false", "0", "no")
 
 
 def only(shown: Mapping[str, Any], fields: str) -> dict[str, Any]:
-    """The fields that `Fields` names; all of them when it names none."""
+    """Return only the fields that are named in `fields`; all fields if it is empty."""
     names = {name.strip() for name in fields.split(",")} - {""}
     return {name: value for name, value in shown.items() if not names or name in names}

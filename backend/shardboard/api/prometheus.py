@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: `/metrics` of the console, and a port of its own with the reference's paths `/` and `/v2`."""
+"""Prometheus metrics: `/metrics` of the console, and a separate port with the Redis Enterprise paths `/` and `/v2`."""
 
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import PlainTextResponse
@@ -18,8 +18,10 @@ router = APIRouter(tags=["statistics"])
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=errors())
 async def get_metrics(session: Reader, console: TheConsole, proof: Evidence) -> PlainTextResponse:
-    """Return the newest second in the text format of Prometheus. Requires a login or a service token unless the policy
-    `metrics_auth` is off."""
+    """Return the metrics of the newest second in the Prometheus text format.
+
+    If the policy `metrics_auth` is on, requires any role except `none` that is not limited to some databases.
+    """
     if (await cluster.load(session)).rules.metrics_auth:
         login = await current_login(proof)
         insist_on_role(login.principal, VIEWERS)
@@ -34,7 +36,7 @@ async def get_metrics(session: Reader, console: TheConsole, proof: Evidence) -> 
 
 
 def create_app(console: Console) -> FastAPI:
-    """What listens on the metrics port: nothing but this page."""
+    """Return the app of the metrics port, which serves only the metrics."""
     app = FastAPI(title="Shardboard metrics", openapi_url=None)
     app.state.console = console
     for path in ("/", "/v2", "/metrics"):

@@ -1,4 +1,4 @@
-"""Proxies over HTTP: one per node, in front of all databases that have an endpoint there."""
+"""Endpoints of proxies. Each node has one proxy, which serves all databases with an endpoint on the node."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -18,14 +18,14 @@ router = APIRouter(tags=["endpoints"])
 
 @router.get("/proxies", response_model=list[schema.Proxy], responses=errors())
 async def list_proxies(_viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
-    """The proxies of all nodes."""
+    """Return the proxies of all nodes."""
     readings = console.live.endpoints.newest()
     return JSONResponse([schema.render(node, readings.get(node.uid)) for node in await nodes.every(session)])
 
 
 @router.get("/proxies/{uid}", response_model=schema.Proxy, responses=errors(404))
 async def get_proxy(_viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
-    """The proxy of one node."""
+    """Return the proxy of a node."""
     return JSONResponse(schema.render(await _find(session, uid), console.live.endpoints.newest().get(uid)))
 
 
@@ -33,7 +33,7 @@ async def get_proxy(_viewer: AnyViewer, session: Reader, console: TheConsole, ui
 async def update_proxies(
     principal: UserManager, session: Tx, console: TheConsole, body: schema.ProxyChange
 ) -> JSONResponse:
-    """Change all proxies alike."""
+    """Change the settings of all proxies. Required role: `admin` or `user_manager`."""
     machines = await nodes.every(session)
     await service.tune(session, machines, body.proxy, principal)
     readings = console.live.endpoints.newest()
@@ -44,7 +44,7 @@ async def update_proxies(
 async def update_proxy(
     principal: UserManager, session: Tx, console: TheConsole, uid: Uid, body: schema.ProxyChange
 ) -> JSONResponse:
-    """Change the number of threads of one node's proxy; connections stay."""
+    """Change the number of threads of a proxy. Existing connections stay open. Required role: `admin` or `user_manager`."""
     node = await _find(session, uid)
     await service.tune(session, [node], body.proxy, principal)
     return JSONResponse(schema.render(node, console.live.endpoints.newest().get(uid)))
@@ -52,15 +52,15 @@ async def update_proxy(
 
 @router.get("/bdbs/{uid}/endpoint", response_model=schema.EndpointState, responses=errors(404))
 async def get_endpoint(_viewer: BdbViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
-    """Where clients reach a database, and how the proxies there do."""
+    """Return the endpoint of a database and the state of the proxies that serve it."""
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return JSONResponse(schema.render_endpoint(bdb, await nodes.every(session), console.live.endpoints.newest()))
 
 
 async def _find(session: Reader, uid: int) -> Node:
     node = await nodes.by_uid(session, uid)
     if node is None:
-        raise NotFound("proxy_not_found", f"There is no proxy {uid}: a proxy has the uid of its node.")
+        raise NotFound("proxy_not_found", f"Proxy {uid} does not exist. A proxy has the uid of its node.")
     return node

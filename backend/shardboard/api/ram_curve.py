@@ -1,4 +1,4 @@
-"""Databases on flash over HTTP: what more RAM, or less, would give."""
+"""Endpoint of the RAM curve, which estimates the effect of another RAM size of a database on flash."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -16,13 +16,16 @@ router = APIRouter(tags=["databases"])
 
 @router.get("/bdbs/{uid}/ram_curve", response_model=schema.RamCurve, responses=errors(404, 406))
 async def get_ram_curve(_viewer: BdbViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
-    """The expected RAM-hit ratio of a database on flash by the size of its RAM, estimated from the uses of a few thousand keys of
-    each primary. It is what would be if the values used last stayed in RAM. Primaries are asked when this is called, at most
-    every five seconds."""
+    """Return the expected RAM hit ratio of a database on flash by the size of its RAM.
+
+    The estimate is based on the accesses to a few thousand sampled keys of each primary, and on the assumption that the most
+    recently used values are in RAM. The request polls the primaries, at most once every five seconds. Returns 406 if the database
+    is not on flash.
+    """
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     told = await console.ram_curves.look(uid)
     if told is None:
-        raise NotAcceptable("not_supported", f"Database {bdb.name} is not on flash: all its values are in RAM.")
+        raise NotAcceptable("not_supported", f"Database {bdb.name} is not on flash. All its values are in RAM.")
     return JSONResponse(schema.render(bdb, told, console.live.latest("flash", str(uid)).get("ram_hit_ratio")))

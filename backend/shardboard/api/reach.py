@@ -1,7 +1,7 @@
-"""Letting in those whose role reaches some databases only (`resources` of a role): to what is about one of these databases, to what
-is about none, and to what shows no others to them.
+"""Authorisation dependencies for users whose role may be limited to some databases (`resources` of a role).
 
-A handler that asks for none of these, but for `Viewer` or `Editor` of `api/deps.py`, refuses them.
+They admit such users to objects of their databases, to objects that do not belong to a database, and to lists that the handler filters.
+A handler that uses `Viewer` or `Editor` of `api/deps.py` instead rejects these users.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -16,11 +16,11 @@ from shardboard.services.users import EDITORS, LOG_VIEWERS, VIEWERS
 from shardboard.state import benchmarks, shards
 
 Find = Callable[[AsyncSession, int], Awaitable[int | None]]
-"""The database of the object with that uid; None: there is none."""
+"""Returns the uid of the database that an object belongs to; None if the object does not exist."""
 
 
 def letting_in(roles: frozenset[str], find: Find | None = None) -> Any:
-    """A dependency that lets in who has one of these management roles and reaches what `uid` in the path is."""
+    """Return a dependency that requires one of these roles, and access to the database of the object `uid` in the path."""
 
     async def anybody(login: CurrentLogin) -> Principal:
         insist_on_role(login.principal, roles)
@@ -56,12 +56,12 @@ async def of_run(session: AsyncSession, uid: int) -> int | None:
 
 
 AnyViewer = Annotated[Principal, letting_in(VIEWERS)]
-"""The handler shows nothing of databases, or only of those that `reaches` is true of."""
+"""For handlers that return no data of databases, or filter it with `reaches`."""
 AnyLogViewer = Annotated[Principal, letting_in(LOG_VIEWERS)]
 AnyEditor = Annotated[Principal, letting_in(EDITORS)]
-"""The handler insists on what it is about."""
+"""For handlers that check the access to databases themselves."""
 BdbViewer = Annotated[Principal, letting_in(VIEWERS, itself)]
-"""`uid` in the path is a database; so is a shard with the next two, and a benchmark with those after."""
+"""The path parameter `uid` is a database. For `Shard…` it is a shard, and for `Run…` a benchmark run."""
 BdbEditor = Annotated[Principal, letting_in(EDITORS, itself)]
 ShardViewer = Annotated[Principal, letting_in(VIEWERS, of_shard)]
 ShardEditor = Annotated[Principal, letting_in(EDITORS, of_shard)]
@@ -70,7 +70,7 @@ RunEditor = Annotated[Principal, letting_in(EDITORS, of_run)]
 
 
 async def insist_on_each(session: AsyncSession, principal: Principal, find: Find, uids: Iterable[int]) -> None:
-    """For a call that names several."""
+    """Require access to the databases of all objects that a request names."""
     if principal.bdbs is not None:
         for uid in uids:
             principal.insist_on_reaching(await find(session, uid))

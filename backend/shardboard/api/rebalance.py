@@ -1,4 +1,4 @@
-"""Bringing shards and leads to where they belong, over HTTP: rebalancing, and the return of primaries after an outage (ours)."""
+"""Endpoints that restore the placement and the roles of shards: rebalance, and return of primaries after an outage (extension)."""
 
 from typing import Annotated, Any
 
@@ -17,16 +17,19 @@ from shardboard.services import rebalance as service
 
 router = APIRouter(tags=["databases"])
 
-Flag = Annotated[str | None, Query(description="`?only_failovers` alone means true.", examples=["true"])]
-Most = Annotated[int | None, Query(ge=0, le=100_000, description="Handovers and moves at most, handovers first.")]
+Flag = Annotated[
+    str | None,
+    Query(description="Only change roles, move no shards. `?only_failovers` alone means true.", examples=["true"]),
+]
+Most = Annotated[int | None, Query(ge=0, le=100_000, description="Maximum number of failovers and moves. Failovers come first.")]
 
 
 class RebalanceReply(BaseModel):
-    action_uid: str | None = Field(description="null when everything is where it should be.")
+    action_uid: str | None = Field(description="Uid of the action; null if the placement is correct already.")
     description: str
 
 
-@router.put("/bdbs/{uid}/actions/rebalance", responses=errors(404, 409))
+@router.put("/bdbs/{uid}/actions/rebalance", summary="Rebalance database", responses=errors(404, 409))
 async def rebalance(
     editor: BdbEditor,
     session: Tx,
@@ -36,8 +39,10 @@ async def rebalance(
     only_failovers: Flag = None,
     max_operations: Most = None,
 ) -> RebalanceReply | list[BlueprintPair]:
-    """Bring shards to where the placement policy wants them, with as few copies as it takes. With `dry_run`: where they
-    would be, per pair."""
+    """Move shards so that they match the placement policy, with as few copies as possible.
+
+    A dry run returns the resulting placement of each shard pair. Required role: `admin`, `cluster_member` or `db_member`.
+    """
     handovers = is_on(only_failovers)
     if is_on(dry_run):
         return _blueprint(
@@ -45,15 +50,15 @@ async def rebalance(
         )
     action = await service.order(session, uid, editor, only_failovers=handovers, max_operations=max_operations)
     if action is None:
-        return RebalanceReply(action_uid=None, description="Everything is where it should be.")
+        return RebalanceReply(action_uid=None, description="The placement is correct already.")
     return RebalanceReply(action_uid=action.uid, description=action.description)
 
 
-@router.get("/bdbs/{uid}/address_changes", responses=errors(404, 409))
+@router.get("/bdbs/{uid}/address_changes", summary="List address changes", responses=errors(404, 409))
 async def address_changes(
     _viewer: BdbViewer, session: Tx, uid: Uid, only_failovers: Flag = None, max_operations: Most = None
 ) -> list[AddressChange]:
-    """Addresses that clients must leave when the database is rebalanced; nothing is ordered (ours)."""
+    """Return the addresses that clients would have to stop using after a rebalance (extension). Nothing is changed."""
     handovers = is_on(only_failovers)
     return plans.render_changes(
         await service.address_changes(session, uid, only_failovers=handovers, max_operations=max_operations)
@@ -62,7 +67,10 @@ async def address_changes(
 
 @router.put("/bdbs/{uid}/actions/return_primaries", responses=errors(404, 409))
 async def return_primaries(editor: BdbEditor, session: Tx, uid: Uid) -> RebalanceReply:
-    """Give primaries that were lost with their node (`lost_lead` of a shard) their lead back: roles are switched, no data moves."""
+    """Return primaries to the nodes that they had before an outage (`lost_lead` of a shard). Only roles change; no data moves.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
     action = await primaries_return.order(session, uid, editor)
     return RebalanceReply(action_uid=action.uid, description=action.description)
 

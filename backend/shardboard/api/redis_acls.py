@@ -1,4 +1,4 @@
-"""Lists of data rules, which databases give to roles, over HTTP (REST reference 3.5)."""
+"""Endpoints of Redis ACLs, which databases assign to roles."""
 
 from typing import Any
 
@@ -17,47 +17,50 @@ from shardboard.services import access as service
 router = APIRouter(prefix="/redis_acls", tags=["redis_acls"])
 
 
-@router.get("", response_model=list[schema.Acl], responses=errors())
+@router.get("", summary="List Redis ACLs", response_model=list[schema.Acl], responses=errors())
 async def list_redis_acls(_: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
-    """All of them, those first that are built in."""
+    """Return all ACLs, the built-in ones first."""
     return JSONResponse([only(_shape(each), fields) for each in await service.acls(session)])
 
 
-@router.post("", response_model=schema.Acl, responses=errors(406, 409))
+@router.post("", summary="Create Redis ACL", response_model=schema.Acl, responses=errors(406, 409))
 async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl, dry_run: DryRun = None) -> JSONResponse:
-    """Add one."""
+    """Add an ACL. Required role: `admin` or `user_manager`."""
     return await _kept(session, await service.create_acl(session, body.name, body.acl, manager), dry_run)
 
 
-@router.post("/validate", response_model=schema.Rules, responses=errors(406))
+@router.post("/validate", summary="Validate Redis ACL", response_model=schema.Rules, responses=errors(406))
 async def validate_acl(_: AnyViewer, body: schema.Rules) -> JSONResponse:
-    """Whether a list could be kept, and how it would read; nothing is kept."""
+    """Validate the rules of an ACL and return them in normal form. Nothing is stored."""
     return JSONResponse({"acl": service.well_formed(body.acl)})
 
 
-@router.get("/{uid}", response_model=schema.Acl, responses=errors(404))
+@router.get("/{uid}", summary="Get Redis ACL", response_model=schema.Acl, responses=errors(404))
 async def get_acl(_: AnyViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
-    """One of them."""
+    """Return an ACL."""
     return JSONResponse(only(_shape(await service.acl(session, uid)), fields))
 
 
-@router.put("/{uid}", response_model=schema.Acl, responses=errors(404, 406, 409))
+@router.put("/{uid}", summary="Update Redis ACL", response_model=schema.Acl, responses=errors(404, 406, 409))
 async def update_acl(
     manager: UserManager, session: Tx, uid: Uid, body: schema.AclUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Change one that is not built in. Databases follow within seconds."""
+    """Change an ACL that is not built in. The databases apply the change within seconds.
+
+    Required role: `admin` or `user_manager`.
+    """
     return await _kept(session, await service.change_acl(session, uid, body.name, body.acl, manager), dry_run)
 
 
-@router.delete("/{uid}", responses=errors(404, 409))
+@router.delete("/{uid}", summary="Delete Redis ACL", responses=errors(404, 409))
 async def delete_acl(manager: UserManager, session: Tx, uid: Uid) -> dict[str, Any]:
-    """Remove one that is not built in and that nobody uses."""
+    """Delete an ACL that is not built in and that no database uses. Required role: `admin` or `user_manager`."""
     await service.remove_acl(session, uid, manager)
     return {}
 
 
 async def _kept(session: Tx, row: Acl, dry_run: str | None) -> JSONResponse:
-    """As it would be, of a dry run."""
+    """Return the ACL, and roll back in a dry run."""
     if is_on(dry_run):
         await take_back(session)
     return JSONResponse(_shape(row))

@@ -1,4 +1,4 @@
-"""The error reply, and its place in OpenAPI."""
+"""The error reply and its description in OpenAPI."""
 
 from typing import Any
 
@@ -8,22 +8,22 @@ from shardboard.api import audited
 from shardboard.schemas.errors import Error, render
 
 _MEANINGS = {
-    400: "Broken JSON or a value of the wrong type",
-    401: "No or wrong credentials",
-    403: "The role does not allow this",
-    404: "It does not exist",
-    406: "Understood, but not valid",
-    409: "Busy, or it exists already",
+    400: "Invalid JSON, or a value of the wrong type",
+    401: "Missing or invalid credentials",
+    403: "The role does not allow the request",
+    404: "The object does not exist",
+    406: "The request is well-formed but not valid",
+    409: "The request conflicts with the current state, for example because another action is running",
     413: "The body is too large",
-    503: "The store does not answer, or too many such requests are under way; try again in a moment",
-    505: "The header x-api-version names an unknown version",
+    503: "The store does not respond, or too many requests of this kind are running; try again in a moment",
+    505: "The value of the header x-api-version is not supported",
 }
 
 _ALWAYS = (400, 401, 403, 413, 503, 505)
 
 
 def errors(*more: int) -> dict[int | str, dict[str, Any]]:
-    """For `responses=` of a route: what every call may answer, and `more`."""
+    """Return `responses=` of a route: the errors that all endpoints can return, and those in `more`."""
     return {status: {"model": Error, "description": _MEANINGS[status]} for status in sorted((*_ALWAYS, *more))}
 
 

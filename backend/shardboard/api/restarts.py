@@ -1,4 +1,4 @@
-"""Starting a dead shard again, over HTTP."""
+"""Endpoint that restarts a shard that is down."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,16 +12,16 @@ router = APIRouter(tags=["shards"])
 
 
 class RestartOrder(BaseModel):
-    """For a shard that is down while nobody is left to take over from it."""
+    """Body of a restart request, for a shard that is down and has no replica that could be promoted."""
 
     model_config = ConfigDict(strict=True)
 
-    confirm: str = Field(default="", description='The words "shard <uid>", typed by who orders it.')
+    confirm: str = Field(default="", description='Confirmation: the words "shard <uid>".')
     discard_data: bool = Field(
         default=False,
-        description="Start empty, whatever is on disk: all its keys are lost. Needed without persistence.",
+        description="Start without data, even if there is data on disk. All keys are lost. Required without persistence.",
     )
-    dry_run: bool = Field(default=False, description="Only tell what would be lost.")
+    dry_run: bool = Field(default=False, description="Only return what would be lost.")
 
 
 class RestartReply(BaseModel):
@@ -29,9 +29,12 @@ class RestartReply(BaseModel):
     description: str
 
 
-@router.post("/shards/{uid}/actions/restart", responses=errors(400, 403, 404, 406, 409))
+@router.post("/shards/{uid}/actions/restart", summary="Restart shard", responses=errors(400, 403, 404, 406, 409))
 async def restart(admin: Admin, session: Tx, uid: Uid, body: RestartOrder) -> RestartReply:
-    """Start a dead shard again from its persistence, or empty; the description says what is lost."""
+    """Restart a shard that is down, from its persistence files or without data. `description` is the data loss.
+
+    Required role: `admin`.
+    """
     action, loss = await service.order(
         session, uid, admin, confirm=body.confirm, discard_data=body.discard_data, dry_run=body.dry_run
     )

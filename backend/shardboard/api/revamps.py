@@ -1,4 +1,4 @@
-"""Changing the shape of a database over HTTP."""
+"""Endpoint that changes the shape of a database."""
 
 from typing import Annotated, Any
 
@@ -18,20 +18,20 @@ router = APIRouter(tags=["databases"])
 
 
 class RevampOrder(BaseModel):
-    """The reference's body: only what is to be another than now."""
+    """Body of a revamp request, as in the Redis Enterprise REST API: only the fields to change."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    shards_count: int = Field(default=0, description="Primaries; any number from 1 to 512.")
-    memory_size: int = Field(default=0, description="Bytes for the whole database, replicas included; 0 = no limit.")
-    avoid_nodes: list[str] = Field(default=[], max_length=1024, description="Nodes that get none of the new shards.")
+    shards_count: int = Field(default=0, description="Number of primaries, 1-512.")
+    memory_size: int = Field(default=0, description="Memory limit of the database in bytes, including replicas; 0 = no limit.")
+    avoid_nodes: list[str] = Field(default=[], max_length=1024, description="Uids of nodes that must not get new shards.")
     replication: bool = Field(default=False, description="Whether every primary has a replica.")
     shards_placement: Placement = Field(default="dense", description="How shards are spread over nodes.")
-    bigstore_ram_size: int = Field(default=0, description="Bytes of a database on flash that may be RAM.")
+    bigstore_ram_size: int = Field(default=0, description="RAM limit of a database on flash in bytes.")
 
 
 class RevampReply(BaseModel):
-    action_uid: str | None = Field(description="null when the database has that shape already.")
+    action_uid: str | None = Field(description="Uid of the action; null if nothing differs.")
     description: str
 
 
@@ -44,10 +44,13 @@ async def revamp_bdb(
     uid: Uid,
     body: RevampOrder,
     dry_run: DryRun = None,
-    pause_persistence: Annotated[str | None, Query(description="Kept without effect.")] = None,
+    pause_persistence: Annotated[str | None, Query(description="Accepted without effect.")] = None,
 ) -> JSONResponse:
-    """Change `shards_count` or `memory_size`, and spread the slots evenly. With `dry_run` the reply is the blueprint: every
-    pair with its nodes and its slots as they would be."""
+    """Change the shape of a database, and distribute the slots evenly.
+
+    A dry run returns the blueprint: the nodes and slots of each shard pair after the change. Required role: `admin`,
+    `cluster_member` or `db_member`.
+    """
     given = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
     bdb, blueprint = await service.revamp(session, uid, given, body.avoid_nodes, editor, dry_run=is_on(dry_run))
     if is_on(dry_run):
@@ -56,5 +59,5 @@ async def revamp_bdb(
 
 
 def _reply(action_uid: str | None, name: str) -> dict[str, Any]:
-    done = f"Database {name} is being changed." if action_uid else f"Database {name} has that shape already."
+    done = f"Database {name} is being changed." if action_uid else f"Database {name} has this shape already."
     return RevampReply(action_uid=action_uid, description=done).model_dump()

@@ -1,4 +1,4 @@
-"""Roles of users, over HTTP (REST reference 3.5)."""
+"""Endpoints of roles."""
 
 from typing import Any
 
@@ -20,20 +20,20 @@ router = APIRouter(prefix="/roles", tags=["roles"])
 
 @router.get("", response_model=list[schema.Role], responses=errors())
 async def list_roles(viewer: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
-    """All of them, those first that are built in."""
+    """Return all roles, the built-in ones first."""
     return JSONResponse([only(_shape(each), fields) for each in await service.roles_seen(session, viewer)])
 
 
 @router.post("", response_model=schema.Role, responses=errors(406, 409))
 async def create_role(manager: UserManager, session: Tx, body: schema.NewRole, dry_run: DryRun = None) -> JSONResponse:
-    """Add one."""
+    """Add a role. Required role: `admin` or `user_manager`."""
     row = await service.create_role(session, body.name, body.management, body.bdb_uids(), manager)
     return await _kept(session, row, dry_run)
 
 
 @router.get("/{uid}", response_model=schema.Role, responses=errors(404))
 async def get_role(viewer: AnyViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
-    """One of them."""
+    """Return a role."""
     return JSONResponse(only(_shape(await service.role(session, uid, viewer)), fields))
 
 
@@ -41,7 +41,10 @@ async def get_role(viewer: AnyViewer, session: Reader, uid: Uid, fields: Fields 
 async def update_role(
     manager: UserManager, console: TheConsole, uid: Uid, body: schema.RoleUpdate, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Change one that is not built in. Databases follow within seconds."""
+    """Change a role that is not built in. The databases apply the change within seconds.
+
+    Required role: `admin` or `user_manager`.
+    """
     async with console.store.begin() as session:
         row = await service.change_role(session, uid, body.name, body.management, body.bdb_uids(), manager)
         reply = await _kept(session, row, dry_run)
@@ -51,13 +54,13 @@ async def update_role(
 
 @router.delete("/{uid}", responses=errors(404, 409))
 async def delete_role(manager: UserManager, session: Tx, uid: Uid) -> dict[str, Any]:
-    """Remove one that is not built in and that nobody uses."""
+    """Delete a role that is not built in and not in use. Required role: `admin` or `user_manager`."""
     await service.remove_role(session, uid, manager)
     return {}
 
 
 async def _kept(session: Tx, row: Role, dry_run: str | None) -> JSONResponse:
-    """As it would be, of a dry run."""
+    """Return the role, and roll back in a dry run."""
     if is_on(dry_run):
         await take_back(session)
     return JSONResponse(_shape(row))

@@ -1,4 +1,4 @@
-"""The second factor of users over HTTP (ours): a code of an app on the phone, besides the password."""
+"""Endpoints of two-factor authentication (extension): a code of an authenticator app in addition to the password."""
 
 from typing import Annotated
 
@@ -22,48 +22,52 @@ router = APIRouter(prefix="/users", tags=["users"])
 
 
 class Secret(BaseModel):
-    """For the app; nothing changes until it is sent back with a code."""
+    """Secret for the authenticator app. Nothing changes until it is sent back with a code."""
 
-    secret: Annotated[str, Field(repr=False, description="Base 32, to be typed where no picture can be read.")]
-    uri: Annotated[str, Field(repr=False, description="otpauth://… for a QR code.")]
+    secret: Annotated[str, Field(repr=False, description="Base32 text, to enter in an app that cannot scan a QR code.")]
+    uri: Annotated[str, Field(repr=False, description="`otpauth://` URI for a QR code.")]
 
 
 class Proof(BaseModel):
-    """A browser that was left open is not enough, nor is the password that was found beside it."""
+    """Password and second factor of the user, so that an open browser session or a stolen password alone is not sufficient."""
 
     model_config = ConfigDict(strict=True)
 
-    password: Annotated[str, Field(max_length=256, repr=False, description="One's own.")]
+    password: Annotated[str, Field(max_length=256, repr=False, description="Current password of the user.")]
     present_code: Annotated[
         str | None,
         Field(
-            max_length=64, repr=False, description="Of the second factor that there is: the app's, or a recovery code."
+            max_length=64,
+            repr=False,
+            description="Code of the current second factor: from the authenticator app, or a recovery code.",
         ),
     ] = None
 
 
 class Confirmed(Proof):
     secret: Annotated[str, Field(max_length=128, repr=False)]
-    code: Annotated[str, Field(max_length=64, repr=False, description="What the app shows for the secret.")]
+    code: Annotated[str, Field(max_length=64, repr=False, description="Code that the authenticator app shows for the secret.")]
 
 
 class RecoveryCodes(BaseModel):
     recovery_codes: Annotated[list[str], Field(repr=False)]
-    """Shown this once. Each logs in once in place of the app's code."""
+    """Returned only once. Each code can be used once instead of a code of the authenticator app."""
 
 
-@router.post("/second_factor", responses=errors(406))
+@router.post("/second_factor", summary="Create second-factor secret", responses=errors(406))
 async def propose(login: CurrentLogin, session: Reader) -> Secret:
-    """A new secret for one's own app."""
+    """Return a new secret for the authenticator app of the signed-in user. Nothing changes yet."""
     user = _oneself(await by_email(session, login.principal.username), login.principal)
     secret = codes.new_secret()
     return Secret(secret=secret, uri=codes.uri(secret, user.email, (await cluster.load(session)).name))
 
 
-@router.put("/second_factor", responses=errors(406))
+@router.put("/second_factor", summary="Turn on two-factor authentication", responses=errors(406))
 async def switch_on(login: CurrentLogin, console: TheConsole, request: Request, body: Confirmed) -> RecoveryCodes:
-    """Log in with the app's code as well from now on, or with that of another app. Ends one's tokens, and the sessions but the one
-    that asks. HTTP Basic is refused then: programs use service tokens."""
+    """Turn on two-factor authentication for the signed-in user, or replace the authenticator app. Returns the recovery codes.
+
+    Ends the user's tokens, and all sessions except the current one. HTTP Basic is rejected afterwards; programs use service tokens.
+    """
     user = await _proven(console, login.principal, body, credentials.origin(request))
     async with console.store.begin() as session:
         await user_accounts.use_second_factor(session, user.uid, body.present_code)
@@ -73,32 +77,35 @@ async def switch_on(login: CurrentLogin, console: TheConsole, request: Request, 
     return RecoveryCodes(recovery_codes=made)
 
 
-@router.delete("/second_factor", responses=errors(406))
+@router.delete("/second_factor", summary="Turn off two-factor authentication", responses=errors(406))
 async def switch_off(login: CurrentLogin, console: TheConsole, request: Request, body: Proof) -> dict[str, str]:
-    """Log in with one's password alone again."""
+    """Turn off two-factor authentication for the signed-in user. Returns 406 if the policy `second_factor_required` is on."""
     user = await _proven(console, login.principal, body, credentials.origin(request))
     async with console.store.begin() as session:
         await user_accounts.use_second_factor(session, user.uid, body.present_code)
         if (await cluster.load(session)).rules.second_factor_required:
-            sentence = "Everybody needs a second factor here. For another phone, switch it on again with that one."
+            sentence = "The policy requires a second factor. To use another authenticator app, turn it on again with that app."
             raise NotAcceptable("second_factor_wanted", sentence)
         await user_accounts.switch_second_factor_off(session, user.uid, login.principal)
     return {}
 
 
-@router.delete("/{uid}/second_factor", responses=errors(404))
+@router.delete("/{uid}/second_factor", summary="Turn off two-factor authentication of user", responses=errors(404))
 async def switch_off_of(manager: UserManager, console: TheConsole, uid: Uid) -> dict[str, str]:
-    """Switch it off for another user, who has lost the phone and the recovery codes."""
+    """Turn off two-factor authentication for another user, who has lost the authenticator app and the recovery codes.
+
+    Required role: `admin` or `user_manager`.
+    """
     async with console.store.begin() as session:
         if (await one(session, uid)).email == manager.username:
-            raise Forbidden("unauthorized_action", "One's own second factor is switched off with the password.")
+            raise Forbidden("unauthorized_action", "Turn off your own second factor with your password instead.")
         await user_accounts.switch_second_factor_off(session, uid, manager)
     look_again(console.store)
     return {}
 
 
 async def _proven(console: Console, by: Principal, proof: Proof, source: str) -> User:
-    """Who asks, by the password once more, and by the second factor where there is one. Wrong ones count as failed logins do."""
+    """Return the signed-in user after checking the password and, if it is on, the second factor. Failures count as failed logins."""
     async with console.store.read() as session:
         user = _oneself(await by_email(session, by.username), by)
     if await credentials.password_of(console, user.email, proof.password, source) is None:
@@ -106,8 +113,8 @@ async def _proven(console: Console, by: Principal, proof: Proof, source: str) ->
     if user.totp_secret is not None:
         try:
             await credentials.insist_on_code(console.store, user, source, proof.present_code)
-        except Unauthorized as refusal:  # who asks is logged in all the same
-            said = "Send a code of the second factor that there is, or a recovery code, as `present_code`."
+        except Unauthorized as refusal:  # 401 would mean that the user is not signed in
+            said = "`present_code` is missing. Send a code of the authenticator app, or a recovery code."
             said = said if proof.present_code is None else refusal.description
             raise NotAcceptable(refusal.code, said, field="present_code") from None
     return user
@@ -115,6 +122,6 @@ async def _proven(console: Console, by: Principal, proof: Proof, source: str) ->
 
 def _oneself(user: User | None, by: Principal) -> User:
     if user is None:
-        raise Forbidden("unauthorized_action", f"{by.username} is no user: a service token has no second factor.")
+        raise Forbidden("unauthorized_action", f"{by.username} is not a user. Service tokens have no second factor.")
     user_accounts.insist_on_regular(user)
     return user

@@ -1,4 +1,4 @@
-"""Service tokens over HTTP (ours)."""
+"""Endpoints of service tokens (extension)."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -23,55 +23,61 @@ router = APIRouter(prefix="/service_tokens", tags=["users"])
 class NewServiceToken(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    name: Annotated[str, Field(min_length=1, max_length=64, description="What it is for; no two have the same.")]
-    role: Annotated[ManagementRole | None, Field(description="Or `role_uids`.")] = None
-    role_uids: Annotated[list[int] | None, Field(max_length=1, description="One uid of /v1/roles.")] = None
+    name: Annotated[str, Field(min_length=1, max_length=64, description="Purpose of the token. Names are unique.")]
+    role: Annotated[ManagementRole | None, Field(description="Management role. Alternative to `role_uids`.")] = None
+    role_uids: Annotated[list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles.")] = None
     ttl: Annotated[
         int | None,
-        Field(ge=service.SHORTEST, le=service.LONGEST, description="Seconds until it expires; never when left out."),
+        Field(ge=service.SHORTEST, le=service.LONGEST, description="Lifetime in seconds. Default: the token does not expire."),
     ] = None
 
 
 class ServiceTokenOut(BaseModel):
-    """One of them, without the token itself."""
+    """A service token without the token itself."""
 
     uid: int
     name: str
     role: str
     role_uids: list[int]
-    """Of /v1/roles: one."""
+    """Uid of one role of /v1/roles."""
     created_by: str
     created_at: str
     expires_at: str | None
-    """Null: it does not."""
+    """Null if the token does not expire."""
     expired: bool
     last_used_at: str | None
-    """To the minute; null before the first time."""
+    """Accurate to the minute; null if the token was never used."""
 
 
 class MadeServiceToken(ServiceTokenOut):
-    token: Annotated[str, Field(repr=False, description="Shown this once: Authorization: Bearer <token>.")]
+    token: Annotated[str, Field(repr=False, description="The token, returned only once. Send it as `Authorization: Bearer <token>`.")]
 
 
 @router.get("", responses=errors())
 async def list_service_tokens(_: UserManager, session: Reader) -> list[ServiceTokenOut]:
-    """All of them, by name."""
+    """Return all service tokens, by name. Required role: `admin` or `user_manager`."""
     return [ServiceTokenOut(**_shape(row)) for row in await service.every(session)]
 
 
 @router.post("", responses=errors(406, 409))
 async def create_service_token(manager: UserManager, session: Tx, body: NewServiceToken) -> MadeServiceToken:
-    """Make one for a program. Only administrators make some that may do everything."""
+    """Create a service token for a program. Only administrators can create tokens with the role `admin`.
+
+    Required role: `admin` or `user_manager`.
+    """
     role = await access.chosen(session, body.role, body.role_uids)
     if role is None:
-        raise NotAcceptable("config_error", "A token needs a role: `role` or `role_uids`.", field="role")
+        raise NotAcceptable("config_error", "A service token needs a role: set `role` or `role_uids`.", field="role")
     row, token = await service.create(session, body.name, role, body.ttl, manager)
     return MadeServiceToken(**_shape(row), token=token)
 
 
 @router.delete("/{uid}", responses=errors(404))
 async def delete_service_token(manager: UserManager, console: TheConsole, uid: Uid) -> dict[str, str]:
-    """Remove one; whoever has it is out at once."""
+    """Delete a service token. Requests and event streams with the token are rejected immediately.
+
+    Required role: `admin` or `user_manager`.
+    """
     async with console.store.begin() as session:
         await service.remove(session, uid, manager)
     look_again(console.store)

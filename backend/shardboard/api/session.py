@@ -1,4 +1,4 @@
-"""The browser's login: a session in a cookie that no script can read and no other site can send."""
+"""Endpoints of the web UI's session. Its cookie cannot be read by scripts or sent by other sites."""
 
 from typing import Annotated
 
@@ -33,49 +33,53 @@ class Named(BaseModel):
 class LoginForm(Named):
     code: Annotated[
         str | None,
-        Field(max_length=64, repr=False, description="Of the second factor: what the app shows, or a recovery code."),
+        Field(max_length=64, repr=False, description="Second factor: a code of the authenticator app, or a recovery code."),
     ] = None
     secret: Annotated[
         str | None,
         Field(
             max_length=128,
             repr=False,
-            description="Of /v1/session/second_factor, with its `code`: switches the second factor on where the policy wants one.",
+            description="Secret of `/v1/session/second_factor`, with its `code`: turns on two-factor authentication if the policy "
+            "requires it.",
         ),
     ] = None
     new_password: Annotated[
         str | None,
-        Field(max_length=256, repr=False, description="Set in place of all that there are, as when one has expired."),
+        Field(max_length=256, repr=False, description="New password, which replaces all current ones. Required if the password has expired."),
     ] = None
 
 
 class SessionInfo(BaseModel):
-    """Who is logged in, where."""
+    """The signed-in user and the session."""
 
     uid: int
     username: str
     role: str
     bdbs: list[int] | None
-    """Uids of the databases that the role reaches; null: all."""
+    """Uids of the databases that the role can access; null: all."""
     cluster_name: str
     version: str
     auth_method: str
-    """regular; sso: by single sign-on, ldap: by a directory, both without a password here."""
+    """`regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory."""
     second_factor: bool
-    """Whether an app's code is asked for besides the password."""
+    """Whether two-factor authentication is on."""
     second_factor_required: bool
-    """Whether the policy wants one of everybody with a password here."""
+    """Whether the policy requires two-factor authentication for users with a password."""
     password_expires_at: str | None
-    """ISO 8601; null where passwords do not expire."""
+    """ISO 8601; null if passwords do not expire."""
     recovery_codes: Annotated[list[str] | None, Field(repr=False)] = None
-    """Of a second factor that was switched on just now; shown this once."""
+    """Recovery codes, if two-factor authentication was turned on by this login. Returned only once."""
 
 
-@router.post("")
+@router.post("", summary="Sign in")
 async def log_in(form: LoginForm, request: Request, response: Response, console: TheConsole) -> SessionInfo:
-    """Log in; the session lasts 12 hours. 401 `second_factor_required` asks for `code` as well, 401 `password_expired` for
-    `new_password`, and 401 `second_factor_missing` for a `secret` and its `code`. What one call asks for is done as a whole or not
-    at all."""
+    """Sign in. The session lasts 12 hours.
+
+    Returns 401 `second_factor_required` if `code` is missing, 401 `password_expired` if `new_password` is required, and 401
+    `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. No credentials
+    are required except those in the body.
+    """
     source, wanted = credentials.origin(request), form.new_password
     if wanted is not None:
         await credentials.insist_on_password(console.store, wanted, form.username, form.password)
@@ -95,7 +99,7 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
         before = found.user.password_hashes
         password = await credentials.new_password(console.store, wanted, found.user.email, before=before)
     async with console.store.begin() as session:
-        await cluster.load_for_update(session)  # changes of users lock it first
+        await cluster.load_for_update(session)  # changes of users lock the cluster row first
         found, codes = await _entered(session, found, source, form, password)
         browser = request.headers.get("user-agent", "")
         token = await sessions.begin(session, found.user, found.password, source, browser)
@@ -107,10 +111,11 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
 
 
 async def _check_new_factor(console: Console, user: User, secret: str, code: str) -> None:
-    """Before a new password is looked at: whether that is another one of the user's is told to nobody who only tries."""
+    """Check the secret and its code before the new password. Otherwise, a request without a valid code could find out whether the new
+    password is one of the user's."""
     if user.totp_secret is not None:
         raise Conflict(
-            "second_factor_is_on", f"{user.email} has a second factor; sign in with its code.", field="secret"
+            "second_factor_is_on", f"{user.email} already has a second factor. Sign in with its code.", field="secret"
         )
     async with console.store.read() as session:
         await _insist_on_want(session, user)
@@ -120,7 +125,7 @@ async def _check_new_factor(console: Console, user: User, secret: str, code: str
 async def _insist_on_want(session: AsyncSession, user: User) -> Cluster:
     here = await cluster.load(session)
     if not logins.lacks_second_factor(user, here.rules):
-        sentence = "Nothing here wants a second factor of this user as one signs in; switch it on in the user menu."
+        sentence = "This user does not have to turn on two-factor authentication at sign-in. Turn it on in the user menu."
         raise NotAcceptable("config_error", sentence, field="secret")
     return here
 
@@ -128,7 +133,7 @@ async def _insist_on_want(session: AsyncSession, user: User) -> Cluster:
 async def _entered(
     session: AsyncSession, found: Verified, source: str, form: LoginForm, password: user_accounts.NewPassword | None
 ) -> tuple[Verified, list[str] | None]:
-    """Logged in, with what is changed in the course of that; recovery codes of a new second factor."""
+    """Record the login and apply its changes. Returns the user, and the recovery codes of a new second factor."""
     user, by, codes = found.user, Principal(found.user.email, found.user.role), None
     found = await credentials.note_login(session, found, source, code=form.code if form.secret is None else None)
     if password is not None:
@@ -140,10 +145,12 @@ async def _entered(
     return found, codes
 
 
-@router.post("/second_factor")
+@router.post("/second_factor", summary="Create second-factor secret at sign-in")
 async def propose(form: Named, request: Request, console: TheConsole) -> Secret:
-    """A new secret for the app of a user who is refused for want of a second factor, by the password. Nothing changes until it is
-    sent back with a code."""
+    """Return a new secret for the authenticator app of a user who cannot sign in without a second factor.
+
+    Nothing changes until the secret is sent back with a code. Authenticated by the user name and password in the body.
+    """
     source = credentials.origin(request)
     found = await credentials.verified(
         console, form.username, form.password, source, code=None, renewing=True, enrolling=True
@@ -154,18 +161,18 @@ async def propose(form: Named, request: Request, console: TheConsole) -> Secret:
     return Secret(secret=secret, uri=second_factor.uri(secret, found.user.email, here.name))
 
 
-@router.get("")
+@router.get("", summary="Get session")
 async def current(session: Reader, principal: AnyViewer) -> SessionInfo:
-    """Who is logged in."""
+    """Return the signed-in user."""
     user = await users.by_email(session, principal.username)
     if user is None:
-        raise Unauthorized("token_expired", "The user is gone.")
+        raise Unauthorized("token_expired", "The user no longer exists. Sign in as another user.")
     return await _shape(session, user)
 
 
-@router.delete("")
+@router.delete("", summary="Sign out")
 async def log_out(response: Response, login: CurrentLogin, console: TheConsole) -> dict[str, str]:
-    """Log out: the session is void from now on, wherever its cookie was copied to."""
+    """Sign out. The session ends immediately, including for copies of its cookie."""
     if login.session_uid is not None:
         async with console.store.begin() as session:
             await sessions.log_out(session, login.session_uid, login.principal)

@@ -1,4 +1,4 @@
-"""Sessions of users over HTTP (ours): one's own, or those of users whom one may change."""
+"""Endpoints of user sessions (extension): the user's own, or those of users that the role can change."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -14,29 +14,29 @@ router = APIRouter(prefix="/users/{uid}/sessions", tags=["users"])
 
 
 class SessionOut(BaseModel):
-    """Where somebody is logged in."""
+    """Session of a user."""
 
     uid: int
     address: str
-    """That it was begun from."""
+    """Source address of the login."""
     browser: str
-    """Its User-Agent; empty without one."""
+    """User-Agent header; empty if it was missing."""
     created_at: str
     last_seen_at: str
-    """To the minute."""
+    """Accurate to the minute."""
     expires_at: str
     current: bool
-    """Whether it is the one that asks."""
+    """Whether this is the session of the request."""
 
 
 class Ended(BaseModel):
     ended: int
-    """Sessions."""
+    """Number of sessions that were ended."""
 
 
 @router.get("", responses=errors(404))
 async def list_sessions(login: CurrentLogin, session: Reader, uid: Uid) -> list[SessionOut]:
-    """Sessions of a user, the last begun first."""
+    """Return the sessions of a user, newest first. For other users, requires the role `admin` or `user_manager`."""
     return [
         SessionOut(
             uid=row.uid,
@@ -53,7 +53,7 @@ async def list_sessions(login: CurrentLogin, session: Reader, uid: Uid) -> list[
 
 @router.delete("", responses=errors(404))
 async def end_sessions(login: CurrentLogin, console: TheConsole, uid: Uid) -> Ended:
-    """End all of a user but the one that asks."""
+    """End all sessions of a user except the current one. For other users, requires the role `admin` or `user_manager`."""
     async with console.store.begin() as session:
         ended = await service.end_others(session, uid, login.session_uid, login.principal)
     look_again(console.store)
@@ -62,7 +62,7 @@ async def end_sessions(login: CurrentLogin, console: TheConsole, uid: Uid) -> En
 
 @router.delete("/{session_uid}", responses=errors(404))
 async def end_session(login: CurrentLogin, console: TheConsole, uid: Uid, session_uid: Uid) -> dict[str, str]:
-    """End one, at once."""
+    """End a session immediately. For sessions of other users, requires the role `admin` or `user_manager`."""
     async with console.store.begin() as session:
         await service.end(session, uid, session_uid, login.principal)
     look_again(console.store)

@@ -1,4 +1,4 @@
-"""What a shard's engine tells of itself, over HTTP: its slow log, its INFO and its clients."""
+"""Endpoints that query a shard's engine: slow log, INFO and clients."""
 
 import heapq
 from dataclasses import asdict
@@ -24,54 +24,57 @@ MOST_CLIENTS = 1000
 
 class SlowEntry(BaseModel):
     id: int
-    at: int = Field(description="Epoch second at which it was executed.")
-    microseconds: int = Field(description="Of the engine's time; waiting for its turn is not in it.")
-    arguments: list[str] = Field(description="The command and what follows, as far as the engine keeps it.")
-    client: str = Field(description="Address: of a proxy, for clients of the endpoint.")
+    at: int = Field(description="Time of the execution, in epoch seconds.")
+    microseconds: int = Field(description="Execution time in microseconds, without the time in the queue.")
+    arguments: list[str] = Field(description="Command and arguments; the engine truncates long ones.")
+    client: str = Field(description="Address of the client. For clients of the endpoint, the address of the proxy.")
     client_name: str
 
 
 class SlowLog(BaseModel):
     shard_uid: str
-    threshold_us: int = Field(description="What took longer is noted; negative: nothing is.")
-    entries: list[SlowEntry] = Field(description="The newest first.")
+    threshold_us: int = Field(description="Commands that take longer are recorded. Negative: none.")
+    entries: list[SlowEntry] = Field(description="Newest first.")
 
 
 class EngineInfo(BaseModel):
     shard_uid: str
-    sections: dict[str, dict[str, str]] = Field(description="Values by section and name, as the engine tells them.")
+    sections: dict[str, dict[str, str]] = Field(description="Values by section and name, as the engine returns them.")
 
 
 class ShardClient(BaseModel):
     id: int
     kind: str = Field(
-        description="What it is: endpoint for a proxy, console for agents, too.",
+        description="Kind of client: `endpoint` is a proxy; `console` is the console or an agent.",
         json_schema_extra={"enum": ["application", "endpoint", "replica", "primary", "console"]},
     )
-    addr: str = Field(description="Empty for one of the shard's own node, which needs no network.")
+    addr: str = Field(description="Address; empty for a Unix socket connection from the shard's node.")
     name: str
     user: str
-    library: str = Field(description="Client library and version, where it tells.")
+    library: str = Field(description="Client library and version, if the client reports them.")
     connected_seconds: int
     idle_seconds: int
-    command: str = Field(description="The last one; empty before the first.")
-    memory_bytes: int = Field(description="Of its buffers and structures in the engine.")
+    command: str = Field(description="Last command; empty before the first.")
+    memory_bytes: int = Field(description="Memory of the client in the engine.")
 
 
 class ShardClients(BaseModel):
     shard_uid: str
-    total: int = Field(description="All of them.")
-    clients: list[ShardClient] = Field(description="Those that take most memory first.")
+    total: int = Field(description="Number of all clients.")
+    clients: list[ShardClient] = Field(description="Clients, those with the highest memory usage first.")
 
 
-@router.get("/shards/{uid}/slowlog", response_model=SlowLog, responses=errors(404, 409))
+@router.get("/shards/{uid}/slowlog", summary="Get slow log", response_model=SlowLog, responses=errors(404, 409))
 async def get_slow_log(
     _editor: ShardEditor,
     console: TheConsole,
     uid: Uid,
-    limit: Annotated[int, Query(ge=1, le=MOST, description="entries, at most")] = 32,
+    limit: Annotated[int, Query(ge=1, le=MOST, description="Maximum number of entries.")] = 32,
 ) -> JSONResponse:
-    """Commands that took the shard long. For who may edit databases: arguments are keys and data of clients."""
+    """Return the slow log of a shard. It contains keys and data of clients, so it requires an editor role.
+
+    Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member` or `db_member`.
+    """
     told = await console.shard_looks.ask(uid, "SLOWLOG", "GET", str(limit))
     threshold = await console.shard_looks.ask(uid, "CONFIG", "GET", "slowlog-log-slower-than")
     try:
@@ -83,21 +86,23 @@ async def get_slow_log(
     )
 
 
-@router.get("/shards/{uid}/info", response_model=EngineInfo, responses=errors(404, 409))
+@router.get("/shards/{uid}/info", summary="Get INFO of shard", response_model=EngineInfo, responses=errors(404, 409))
 async def get_info(_viewer: ShardViewer, console: TheConsole, uid: Uid) -> JSONResponse:
-    """The shard's INFO, section by section."""
+    """Return the reply of the shard to INFO, by section. Returns 409 if the shard does not respond."""
     told = await console.shard_looks.ask(uid, "INFO", "everything")
     return JSONResponse({"shard_uid": str(uid), "sections": engine_tells.sections(told)})
 
 
-@router.get("/shards/{uid}/clients", response_model=ShardClients, responses=errors(404, 409))
+@router.get(
+    "/shards/{uid}/clients", summary="List clients of shard", response_model=ShardClients, responses=errors(404, 409)
+)
 async def get_clients(
     _viewer: ShardViewer,
     console: TheConsole,
     uid: Uid,
-    limit: Annotated[int, Query(ge=1, le=MOST_CLIENTS, description="clients, at most")] = 100,
+    limit: Annotated[int, Query(ge=1, le=MOST_CLIENTS, description="Maximum number of clients.")] = 100,
 ) -> JSONResponse:
-    """Connections to the shard, from whom, and what they did last."""
+    """Return the client connections of a shard. Returns 409 if the shard does not respond."""
     found = engine_tells.clients(await console.shard_looks.ask(uid, "CLIENT", "LIST"))
     first = heapq.nlargest(limit, found, key=lambda each: (each.memory_bytes, -each.id))
     return JSONResponse({"shard_uid": str(uid), "total": len(found), "clients": [asdict(each) for each in first]})
@@ -115,6 +120,6 @@ def _entry(each: SlowCommand) -> dict[str, Any]:
 
 
 def _threshold(reply: str) -> int:
-    """Of the reply to CONFIG GET, whichever form it has."""
+    """Return the threshold in a reply to CONFIG GET, which can be a list or a map."""
     digits = "".join(letter for letter in reply.rpartition("than")[2] if letter.isdigit() or letter == "-")
     return int(digits or 0)

@@ -1,4 +1,4 @@
-"""Hash slots over HTTP: which ones take most."""
+"""Endpoint that lists the hash slots with the highest load."""
 
 from typing import Annotated
 
@@ -22,17 +22,17 @@ async def list_hot_slots(
     _viewer: BdbViewer,
     console: TheConsole,
     uid: Uid,
-    by: Annotated[Metric, Query(description="what to rank by")] = "cpu_usec",
-    limit: Annotated[int, Query(ge=1, le=hot_slots.MOST, description="slots, at most")] = 20,
+    by: Annotated[Metric, Query(description="Metric to rank the slots by.")] = "cpu_usec",
+    limit: Annotated[int, Query(ge=1, le=hot_slots.MOST, description="Maximum number of slots.")] = 20,
 ) -> JSONResponse:
-    """The hash slots of a database that take most processor time or bytes, or hold most keys.
+    """Return the hash slots of a database with the highest CPU time, network traffic or number of keys.
 
-    Primaries are asked when this is called, at most once a second. Rates are of the time since the call before; the first call
-    has totals only.
+    The request polls the primaries, at most once a second. Rates cover the time since the previous request; the first request has
+    totals only.
     """
     look = await console.slot_looks.look(uid, by)
     if look is None:
-        raise NotFound("db_not_found", f"There is no database {uid}.")
+        raise NotFound("db_not_found", f"Database {uid} does not exist.")
     found = hot_slots.hottest(look.now, look.before, by, limit)
     seconds = hot_slots.interval(look.now, look.before)
     return JSONResponse(schema.render(uid, by, found, look.now, seconds, look.detail))
