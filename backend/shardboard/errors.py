@@ -1,23 +1,23 @@
-"""The error tree. Every expected failure has a status and a code of the REST reference (section 1.5).
+"""Exceptions. Every expected failure has an HTTP status and an error code of the Redis Enterprise REST API.
 
     ApiError
     ├── BadRequest 400        malformed JSON or wrong types
     ├── Unauthorized 401      missing, wrong or expired credentials
-    ├── Forbidden 403         the role does not allow it
+    ├── Forbidden 403         the role does not allow the request
     ├── NotFound 404          unknown uid, action or route
-    ├── NotAcceptable 406     understood, but the configuration is invalid
-    ├── Conflict 409          busy, or it exists already
+    ├── NotAcceptable 406     well-formed, but not valid
+    ├── Conflict 409          conflict with the current state
     └── Unavailable 503       try again later
-    AgentError                a machine did not do what it was told
-    ├── AgentUnreachable      transient: it may be back in a moment
-    └── AgentRefused          permanent: repeating the call will not help
+    AgentError                an agent did not execute a request
+    ├── AgentUnreachable      transient: retrying may help
+    └── AgentRefused          permanent: retrying does not help
 
-`api/errors.py` renders ApiError; the loops tell the two kinds of AgentError apart.
+`api/errors.py` renders ApiError. The background loops distinguish the two kinds of AgentError.
 """
 
 
 class ApiError(Exception):
-    """`code` is stable and machine readable, `description` is a sentence for a person, `field` names the culprit if it is one."""
+    """Failure with a stable `code`, a `description` for users, and the invalid `field`, if there is one."""
 
     status = 500
 
@@ -57,7 +57,7 @@ class Unavailable(ApiError):
 
 
 class AgentError(Exception):
-    """What a node's agent reported; `reason` is a sentence that ends up in the action and the log."""
+    """Failure of a request to an agent. `reason` is a message for the action and the log."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -65,16 +65,16 @@ class AgentError(Exception):
 
 
 class AgentUnreachable(AgentError):
-    """No answer in time, connection refused or TLS failure."""
+    """The agent did not respond in time, refused the connection, or TLS failed."""
 
 
 class AgentRefused(AgentError):
-    """The agent answered that it cannot do it."""
+    """The agent rejected the request."""
 
 
 class AgentBehind(AgentRefused):
-    """It is of the release before, and does not know what it was asked."""
+    """The agent has the previous release and does not support the request."""
 
 
 class CommandError(Exception):
-    """A sentence for the person at the keyboard, as a command ends with it."""
+    """Failure of a CLI command. The message is printed before the command exits."""

@@ -1,4 +1,4 @@
-"""Single sign-on over HTTP (ours): its provider, and a browser's way there and back."""
+"""Endpoints of single sign-on (extension): the settings of the provider, and the redirects of a sign-in."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -26,7 +26,7 @@ router = APIRouter(tags=["session"])
 
 Text = Annotated[str, Field(max_length=500)]
 COOKIE = "__Host-shardboard_sso"
-"""The prefix keeps other hosts of the domain from setting it."""
+"""The prefix prevents other hosts of the domain from setting the cookie."""
 LONGEST_REPLY = 4_000
 LONGEST_PAGE = 500
 
@@ -35,34 +35,42 @@ class GroupRole(BaseModel):
     model_config = ConfigDict(strict=True)
 
     group: Annotated[str, Field(min_length=1, max_length=500)]
-    role_uid: Annotated[int, Field(ge=1, le=2**31 - 1, description="Of /v1/roles.")]
+    role_uid: Annotated[int, Field(ge=1, le=2**31 - 1, description="Uid of a role of /v1/roles.")]
 
 
 class OidcSettings(BaseModel):
     model_config = ConfigDict(strict=True)
 
     enabled: bool = True
-    name: Annotated[str, Field(min_length=1, max_length=64, description="On the button of the page.")] = (
+    name: Annotated[str, Field(min_length=1, max_length=64, description="Text of the sign-in button.")] = (
         "single sign-on"
     )
-    issuer: Annotated[str, Field(max_length=oidc.LONGEST_URL, description="As the provider writes it in its tokens.")]
+    issuer: Annotated[str, Field(max_length=oidc.LONGEST_URL, description="Issuer URL, exactly as in the provider's tokens.")]
     client_id: Annotated[str, Field(min_length=1, max_length=500)]
     scope: Text = "openid profile email"
-    username_claim: Annotated[str, Field(min_length=1, max_length=100, description="What users are called here.")] = (
+    username_claim: Annotated[str, Field(min_length=1, max_length=100, description="Claim with the user name.")] = (
         "email"
     )
     groups_claim: Annotated[str, Field(min_length=1, max_length=100)] = "groups"
     roles: Annotated[
         list[GroupRole],
-        Field(max_length=200, description="The first whose group somebody is in counts, at every sign-in."),
+        Field(
+            max_length=200, description="Roles by group. The first entry whose group contains the user applies, at each sign-in."
+        ),
     ] = []
     default_role_uid: Annotated[
         int | None,
         Field(
-            description="Of those in none of these groups; null: they are refused. Without both, roles are given to users here."
+            description="Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, "
+            "assign roles to the users in Shardboard."
         ),
     ] = None
-    ca: Annotated[str, Field(description="PEM of authorities that alone are trusted for it; empty: the system's.")] = ""
+    ca: Annotated[
+        str,
+        Field(
+            description="CA certificates (PEM) to trust for the provider instead of the system's; empty: trust the system's."
+        ),
+    ] = ""
 
 
 class NewOidcSettings(OidcSettings):
@@ -71,40 +79,43 @@ class NewOidcSettings(OidcSettings):
         Field(
             max_length=1_000,
             repr=False,
-            description="Empty: PKCE alone. Left out: as it is, for the same issuer and client.",
+            description="Client secret; empty: use PKCE only. Default: unchanged, if `issuer` and `client_id` are the same.",
         ),
     ] = None
 
 
 class OidcOut(OidcSettings):
-    """Without the secret."""
+    """Settings of the provider without the client secret."""
 
     has_client_secret: bool
     redirect_uri: str
-    """What is to be registered with the provider, as this request came."""
+    """Redirect URI to register with the provider, based on the host name of this request."""
 
 
 class Offer(BaseModel):
-    """What the page offers who is not signed in."""
+    """Sign-in option that the web UI shows to users who are not signed in."""
 
     name: str | None
-    """On the button; null: there is no single sign-on."""
+    """Text of the button; null if single sign-on is not configured."""
 
 
-@router.get("/cluster/oidc", responses=errors(404))
+@router.get("/cluster/oidc", summary="Get single sign-on settings", responses=errors(404))
 async def get_provider(_admin: Admin, session: Reader, request: Request) -> OidcOut:
-    """The provider of single sign-on."""
+    """Return the settings of the single sign-on provider. Required role: `admin`."""
     provider = service.provider_of(await cluster.load(session))
     if provider is None:
-        raise NotFound("sso_not_configured", "There is no single sign-on.")
+        raise NotFound("sso_not_configured", "Single sign-on is not configured.")
     return _shape(provider, request)
 
 
-@router.put("/cluster/oidc", responses=errors(406))
+@router.put("/cluster/oidc", summary="Set single sign-on settings", responses=errors(406))
 async def set_provider(
     admin: Admin, console: TheConsole, request: Request, body: NewOidcSettings, dry_run: DryRun = None
 ) -> OidcOut:
-    """Set it, as a whole. Unless it is switched off, the provider is asked first whether it is one."""
+    """Replace all settings of single sign-on. Unless `enabled` is false, the console first checks that the provider responds.
+
+    Returns 406 if the check fails. Required role: `admin`.
+    """
     given = {**body.model_dump(), "roles": tuple((each.group, each.role_uid) for each in body.roles)}
     async with console.store.read() as session:
         provider = await service.examine(session, given)
@@ -120,31 +131,36 @@ async def set_provider(
     return _shape(provider, request)
 
 
-@router.delete("/cluster/oidc", responses=errors(404))
+@router.delete("/cluster/oidc", summary="Remove single sign-on settings", responses=errors(404))
 async def remove_provider(admin: Admin, console: TheConsole) -> dict[str, str]:
-    """No single sign-on any more. Its users are signed out, and stay."""
+    """Remove single sign-on. Its users are signed out and can no longer sign in, but are not deleted.
+
+    Required role: `admin`.
+    """
     async with console.store.begin() as session:
         await service.remove(session, admin)
     look_again(console.store)
     return {}
 
 
-@router.get("/session/sso", responses=errors())
+@router.get("/session/sso", summary="Get single sign-on option", responses=errors())
 async def get_offer(session: Reader) -> Offer:
-    """Whether one can sign in by it; needs no login."""
+    """Return whether users can sign in with single sign-on. No credentials are required."""
     provider = service.provider_of(await cluster.load(session))
     return Offer(name=provider.name if provider is not None and provider.enabled else None)
 
 
 @router.get(
-    "/session/sso/start", responses={303: {"description": "To the provider, or to the page with what went wrong."}}
+    "/session/sso/start",
+    summary="Start single sign-on",
+    responses={303: {"description": "Redirect to the provider, or to the web UI with the error."}},
 )
 async def start(
     console: TheConsole,
     request: Request,
-    then: Annotated[str, Query(alias="next", description="The page that is wanted.")] = "/",
+    then: Annotated[str, Query(alias="next", description="Path of the web UI to open after the sign-in.")] = "/",
 ) -> RedirectResponse:
-    """Send the browser to the provider."""
+    """Redirect the browser to the provider. No credentials are required."""
     _insist_on_person(request)
     attempt = Attempt(_redirect_uri(request), then if _is_of_page(then) else "/")
     try:
@@ -169,10 +185,12 @@ async def start(
 
 
 @router.get(
-    "/session/sso/callback", responses={303: {"description": "To the page, signed in or with what went wrong."}}
+    "/session/sso/callback",
+    summary="Finish single sign-on",
+    responses={303: {"description": "Redirect to the web UI, signed in or with the error."}},
 )
 async def finish(console: TheConsole, request: Request) -> RedirectResponse:
-    """The provider has sent the browser back."""
+    """Complete the sign-in after the provider has redirected the browser back."""
     _insist_on_person(request)
     source, then, who = credentials.origin(request), "/", None
     said = {name: value for name, value in request.query_params.items() if len(value) <= LONGEST_REPLY}
@@ -182,10 +200,10 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
         attempt = service.unseal(here, request.cookies.get(COOKIE, ""))
         then = attempt.then
         if not credentials.same(said.get("state", ""), attempt.state):
-            raise Refused("too_late", "Another sign-in was begun in this browser since; begin again.")
+            raise Refused("too_late", "Another sign-in was started in this browser. Start again.")
         if "error" in said or "code" not in said:
             raise Refused(
-                "provider_refused", f"The provider let nobody in: {logins.shown(said.get('error', 'it gave no code'))}."
+                "provider_refused", f"The provider rejected the sign-in: {logins.shown(said.get('error', 'no code was sent'))}."
             )
         async with gate(console.store).sso.turn(place(source)):
             claims = await console.oidc.claims(provider, attempt, said)
@@ -209,13 +227,13 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
 
 
 async def _back(console: Console, request: Request, then: str, code: str, sentence: str) -> RedirectResponse:
-    """To the page's sign-in, which says what the code means; the events have the sentence."""
+    """Redirect to the sign-in page of the web UI, which explains the code, and record the message as an event."""
     audited.refused(code, sentence)
     listed, unlisted = gate(console.store).sso_audit.spend()
     if listed:
-        told = f"Login by single sign-on from {credentials.origin(request)} failed: {sentence}"
+        told = f"Login with single sign-on from {credentials.origin(request)} failed: {sentence}"
         if unlisted:
-            told += f" {unlisted} more failures since the last one listed."
+            told += f" {unlisted} more failures since the last recorded one."
         async with console.store.begin() as session:
             audit.aside(session)
             events.record(session, "authentication_err", told, source="cluster", severity="WARNING")
@@ -241,16 +259,16 @@ def _forget_attempt(reply: RedirectResponse) -> None:
 
 
 def _is_of_page(path: str) -> bool:
-    """No other site's, however a browser reads it, and short enough for a cookie."""
+    """Return whether this is a path of this site in any browser's interpretation, and short enough for a cookie."""
     is_here = path.startswith("/") and path[1:2] not in ("/", "\\")
     return is_here and path.isprintable() and len(path.encode()) <= LONGEST_PAGE
 
 
 def _insist_on_person(request: Request) -> None:
-    """Who moves from page to page. Other sites' pages can make browsers ask for these as pictures, hundreds of times."""
+    """Require a navigation. Otherwise, pages of other sites could make browsers send hundreds of these requests as images."""
     if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
         raise BadRequest(
-            "bad_request", "Single sign-on is for people: a browser goes there, and nothing asks for it on a page."
+            "bad_request", "Single sign-on requires a browser that navigates to this address; scripts and embedded requests are rejected."
         )
 
 

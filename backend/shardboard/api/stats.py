@@ -1,6 +1,6 @@
-"""Statistics over HTTP: the intervals of the REST reference (section 4.1), and their newest second.
+"""Endpoints of statistics: the intervals of the Redis Enterprise REST API, and the newest second.
 
-The path is `/nodes/stats/3`, not `/nodes/3/stats`; so this router comes before those of the objects.
+The paths have the form `/nodes/stats/3`, so this router has to come before those of the objects, which match `/nodes/{uid}`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ EndpointUid = Annotated[str, Path(description="`<database>:1:<node>`", max_lengt
 
 @router.get("/cluster/stats", response_model=schema.ClusterStats, responses=errors())
 async def get_cluster_stats(_viewer: AnyViewer, session: Reader, wanted: Asked) -> Response:
-    """All databases together, and the machines."""
+    """Return the statistics of the cluster: sums of all databases and of the machines."""
     of_nodes = {
         (resolution.step, frame.t): frame
         for resolution, frames in await wanted.read(session, "nodes")
@@ -55,7 +55,7 @@ async def get_cluster_stats(_viewer: AnyViewer, session: Reader, wanted: Asked) 
 async def get_last_cluster_stats(
     _viewer: AnyViewer, session: Reader, console: TheConsole, wanted: Asked
 ) -> JSONResponse:
-    """The newest second of the cluster."""
+    """Return the statistics of the cluster of the newest second."""
     t, frame = newest(console, "cluster")
     of_nodes = console.live.frame("nodes", t)
     values = [*values_of(frame, 0)] if frame is not None else []
@@ -64,7 +64,7 @@ async def get_last_cluster_stats(
     return JSONResponse(schema.interval("1sec", t, 1, only(values, wanted)))
 
 
-ParentUid = Annotated[int | None, Query(description="only the shards of this database")]
+ParentUid = Annotated[int | None, Query(description="Return only shards of this database.")]
 
 
 async def _nodes(session: Reader) -> list[int]:
@@ -82,24 +82,24 @@ async def _shards(viewer: AnyViewer, session: Reader, parent_uid: ParentUid = No
 
 @dataclass(frozen=True)
 class Kind:
-    """Objects with statistics of their own."""
+    """Kind of objects that have statistics."""
 
     name: str
-    """In names of operations."""
+    """Name in operation ids."""
     noun: str
-    """In sentences."""
+    """Name in messages."""
     topic: str
-    """In paths, too."""
+    """Name of the topic, also in paths."""
     uids: Callable[..., Awaitable[list[int]]]
-    """A dependency: all that are asked for."""
+    """Dependency that returns the uids of all requested objects."""
     database: Find | None
-    """Which one it is about."""
+    """Returns the uid of the database that an object belongs to."""
     by_uid: Callable[[AsyncSession, int], Awaitable[object | None]]
     code: str
-    """Of the error that says that there is none."""
+    """Error code for an object that does not exist."""
     model: type[BaseModel] = schema.ObjectStats
     shown: Callable[[int], Any] = str
-    """Its uid in the reply: the reference has numbers for nodes only."""
+    """Converts a uid for the reply: in the Redis Enterprise REST API, only uids of nodes are numbers."""
 
 
 KINDS = (
@@ -110,12 +110,12 @@ KINDS = (
 
 
 def _serve(kind: Kind) -> None:
-    """The four calls that the reference has for each kind."""
+    """Add the four routes of statistics for a kind of objects."""
     name, noun, topic = kind.name, kind.noun, kind.topic
 
     async def find(session: Reader, uid: Uid) -> int:
         if await kind.by_uid(session, uid) is None:
-            raise NotFound(kind.code, f"There is no {noun} {uid}.")
+            raise NotFound(kind.code, f"{noun.capitalize()} {uid} does not exist.")
         return uid
 
     OneViewer = Annotated[Principal, letting_in(VIEWERS, kind.database)]  # noqa: N806 - a type
@@ -135,12 +135,14 @@ def _serve(kind: Kind) -> None:
         return await one(await wanted.read(session, topic, [uid]), uid, kind.shown(uid), wanted)
 
     interval, first = dict[str, schema.Interval], f"/{topic}/stats"
-    of_all, of_it = f"The newest second of all {noun}s, by uid.", f"The newest second of one {noun}, under its uid."
+    of_all = f"Return the statistics of all {noun}s of the newest second, by uid."
+    of_it = f"Return the statistics of a {noun} of the newest second, by its uid."
+    of_every, of_the = f"Return the statistics of all {noun}s.", f"Return the statistics of a {noun}."
     for path, operation, call, says, model in (
-        (first, f"list_{name}_stats", every, f"All {noun}s.", list[kind.model]),  # type: ignore[name-defined]
+        (first, f"list_{name}_stats", every, of_every, list[kind.model]),  # type: ignore[name-defined]
         (f"{first}/last", f"list_last_{name}_stats", every_newest, of_all, interval),
         (f"{first}/last/{{uid}}", f"get_last_{name}_stats", one_newest, of_it, interval),
-        (f"{first}/{{uid}}", f"get_{name}_stats", of_one, f"One {noun}.", kind.model),
+        (f"{first}/{{uid}}", f"get_{name}_stats", of_one, of_the, kind.model),
     ):
         missing = errors(404) if path.endswith("{uid}") else errors()
         router.add_api_route(path, call, name=operation, description=says, response_model=model, responses=missing)
@@ -152,7 +154,7 @@ for _kind in KINDS:
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())
 async def list_endpoint_stats(viewer: AnyViewer, session: Reader, wanted: Asked) -> StreamingResponse:
-    """Every endpoint: what the proxy of one node serves of one database."""
+    """Return the statistics of all endpoints. An endpoint is what the proxy of one node serves of one database."""
     found = await wanted.read(session, "endpoints")
     return streamed(
         found, await _endpoints(session, (frame for _, frames in found for frame in frames), viewer), wanted
@@ -163,7 +165,7 @@ async def list_endpoint_stats(viewer: AnyViewer, session: Reader, wanted: Asked)
 async def list_last_endpoint_stats(
     viewer: AnyViewer, session: Reader, console: TheConsole, wanted: Asked
 ) -> JSONResponse:
-    """The newest second of all endpoints, by uid."""
+    """Return the statistics of all endpoints of the newest second, by uid."""
     _, frame = newest(console, "endpoints")
     return last(console, "endpoints", await _endpoints(session, [frame] if frame is not None else [], viewer), wanted)
 
@@ -172,13 +174,13 @@ async def list_last_endpoint_stats(
 async def get_last_endpoint_stats(
     viewer: AnyViewer, session: Reader, console: TheConsole, uid: EndpointUid, wanted: Asked
 ) -> JSONResponse:
-    """The newest second of one endpoint, under its uid."""
+    """Return the statistics of an endpoint of the newest second, by its uid."""
     return last(console, "endpoints", [await _find_endpoint(session, uid, viewer)], wanted)
 
 
 @router.get("/endpoints/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
 async def get_endpoint_stats(viewer: AnyViewer, session: Reader, uid: EndpointUid, wanted: Asked) -> Response:
-    """One endpoint."""
+    """Return the statistics of an endpoint."""
     number = await _find_endpoint(session, uid, viewer)
     return await one(await wanted.read(session, "endpoints", [number]), number, uid, wanted)
 
@@ -189,19 +191,19 @@ async def _machines(session: Reader) -> frozenset[int]:
 
 
 async def _find_endpoint(session: Reader, text: str, viewer: Principal) -> int:
-    """Its number. A database has an endpoint on a node as long as both exist, whether it is served there now or not."""
+    """Return the number of an endpoint. It exists if its database and its node exist, even if it is not served there."""
     try:
         uid = endpoints.parsed(text)
     except ValueError:
         raise NotFound(
-            "endpoint_not_exist", f"There is no endpoint {text}; they are called <database>:1:<node>."
+            "endpoint_not_exist", f"Endpoint {text} does not exist. Uids of endpoints have the form <database>:1:<node>."
         ) from None
     viewer.insist_on_reaching(endpoints.database(uid))
     if (
         await bdbs.by_uid(session, endpoints.database(uid)) is None
         or await nodes.by_uid(session, endpoints.node(uid)) is None
     ):
-        raise NotFound("endpoint_not_exist", f"There is no endpoint {text}.")
+        raise NotFound("endpoint_not_exist", f"Endpoint {text} does not exist.")
     return uid
 
 

@@ -1,10 +1,12 @@
-"""The event stream of the page: one per browser, server-sent events, resumable by time.
+"""Event stream of the web UI: one per browser, server-sent events, resumable by time.
 
-Frames: `hello`, `history` (columns of past seconds, also for back-fills), `sample` (one second), `benchmark` (one second of a run
-as far as its load generators have told it; told again when there is more), `change` (an object as its REST form, null = deleted),
-`beat`. A frame's id is the newest second that the reader has, so that a reconnect (header `Last-Event-ID`) continues there; no
-sample is lost that the console or an agent still holds. A stream ends with the login that opened it, shows events only to
-those who may read the log, and of databases only those that the reader reaches; that something is gone is told to all, by its uid.
+Frames: `hello`, `history` (columns of past seconds, also used for back-fills), `sample` (one second), `benchmark` (one second of a
+run, as far as its load generators have reported it; sent again when more is known), `change` (an object in its REST format, null if
+it was deleted), `beat`. The id of a frame is the newest second that the reader has, so a reconnect (header `Last-Event-ID`)
+continues there. No sample is lost that the console or an agent still has.
+
+A stream ends together with the login that opened it. Events are sent only to users who can read the log, and objects only to users
+who can access their database. Deletions are sent to all readers, with the uid only.
 """
 
 import asyncio
@@ -33,26 +35,26 @@ router = APIRouter(tags=["stream"])
 
 BEAT_SECONDS = 5.0
 PROVE_SECONDS = 5.0
-"""Between two looks at whether a reader is still logged in; logging out is noticed at once."""
+"""Time between two checks that the login of a reader is still valid. A sign-out ends the stream immediately."""
 MAX_STREAMS = 64
-"""Of one user."""
+"""Maximum number of streams per user."""
 MAX_BYTES = 16 << 20
-"""Of frames that wait for one reader: some 20 s of 1,024 shards. All readers wait for the same bytes."""
+"""Maximum size of the frames that wait for one reader: about 20 s of 1,024 shards. All readers share the same bytes."""
 MAX_HISTORY = 3600
-"""Seconds one may ask for; what is there is less."""
+"""Maximum history in seconds. The stored history can be shorter."""
 LOGGED = ("event", "outage")
-"""Kinds of changes that only those are told who may read the log."""
+"""Kinds of changes that require a role that can read the log."""
 OF_ALL = ("", "node", "cluster")
-"""Kinds of changes, and frames that are no changes, that are about no database."""
+"""Kinds of changes that do not belong to a database. The empty kind stands for frames that are not changes."""
 MIXED = ("bdbs", "flash", "endpoints")
-"""Topics whose series are of all databases."""
+"""Topics whose series belong to several databases."""
 RUN = "benchmark:"
 _MIXED_FRAMES = frozenset(f"frame:{topic}" for topic in MIXED)
 TOPIC = re.compile(rf"cluster|nodes|bdbs|flash|endpoints|(?:flash_)?shards:[0-9]{{1,9}}|{RUN}[0-9]{{1,9}}")
 SECOND = re.compile(r"[0-9]{1,12}")
 
 
-@router.get("/stream", summary="Live samples and changes as server-sent events", response_class=StreamingResponse)
+@router.get("/stream", summary="Stream samples and changes", response_class=StreamingResponse)
 async def stream(
     request: Request,
     console: TheConsole,
@@ -60,24 +62,29 @@ async def stream(
     topics: Annotated[
         str,
         Query(
-            description="comma list of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>, "
+            description="Comma-separated list of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>, "
             "benchmark:<uid>"
         ),
     ] = "cluster,nodes,bdbs",
-    history: Annotated[int, Query(ge=0, le=MAX_HISTORY, description="seconds of history to start with")] = 300,
-    after: Annotated[int, Query(ge=0, description="newest second that the reader already has")] = 0,
+    history: Annotated[int, Query(ge=0, le=MAX_HISTORY, description="Seconds of history to start with.")] = 300,
+    after: Annotated[int, Query(ge=0, description="Newest second that the reader already has.")] = 0,
     since: Annotated[
-        str, Query(description="comma list of <topic>@<second>: the newest second that the reader has of a topic")
+        str,
+        Query(description="Comma-separated list of <topic>@<second>: the newest second that the reader has of each topic."),
     ] = "",
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
+    """Stream samples and changes as server-sent events.
+
+    The stream ends when the login becomes invalid. Returns 503 `busy` if the user has too many open streams.
+    """
     chosen = list(dict.fromkeys(topics.split(",")))
     wrong = next((topic for topic in chosen if not TOPIC.fullmatch(topic)), None)
     if wrong is not None or len(chosen) > 8:
         raise BadRequest(
             "bad_request",
-            "Topics are cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid> and benchmark:<uid>, at "
-            "most eight.",
+            "`topics` must be a list of at most eight of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, "
+            "flash_shards:<bdb uid> and benchmark:<uid>.",
             field="topics",
         )
     held = dict.fromkeys(chosen, after) | _held(since)
@@ -86,7 +93,7 @@ async def stream(
     if viewer.bdbs is not None:
         await _insist(console, viewer, chosen)
     if gate(console.store).streams[viewer.username] >= MAX_STREAMS:
-        raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} streams open; close one of them.")
+        raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} open event streams. Close one of them.")
     return StreamingResponse(
         _frames(console, Reader(request, viewer), chosen, history, held),
         media_type="text/event-stream",
@@ -95,7 +102,7 @@ async def stream(
 
 
 async def _insist(console: Console, viewer: Principal, topics: Iterable[str]) -> None:
-    """That each is about a database that is reached, or shows those only."""
+    """Require access to the databases of these topics. Topics with series of several databases are filtered later."""
     async with console.store.read() as session:
         for kind, _, uid in (topic.partition(":") for topic in topics):
             if kind == "benchmark":
@@ -109,30 +116,30 @@ def _held(since: str) -> dict[str, int]:
     for part in filter(None, since.split(",")):
         topic, at, second = part.rpartition("@")
         if not at or TOPIC.fullmatch(topic) is None or SECOND.fullmatch(second) is None:
-            raise BadRequest("bad_request", "since is a comma list of <topic>@<second>.", field="since")
+            raise BadRequest("bad_request", "`since` must be a list of <topic>@<second>.", field="since")
         found[topic] = int(second)
     return found
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads a stream, and by which request that was proven."""
+    """Reader of a stream, and the request that authenticated it."""
 
     request: Request
     principal: Principal
 
     async def may_go_on(self, console: Console) -> bool:
-        """Whether the same credentials would give the same rights now."""
+        """Return whether the credentials are still valid with the same permissions."""
         try:
             proof = await credentials.try_prove(self.request, console)
         except Exception as error:
             if not is_away(error):
                 raise
-            return True  # the store comes back, and then it is asked again
+            return True  # the store is temporarily unavailable; checked again later
         return not isinstance(proof, ApiError) and proof.principal == self.principal
 
     def seen(self, source: str, frame: Told) -> bytes:
-        """What the reader sees of it; nothing, or all, or some series."""
+        """Return the part of a frame that the reader can access: everything, some series, or nothing."""
         if frame.kind in LOGGED and self.principal.role not in LOG_VIEWERS:
             return b""
         if self.principal.bdbs is None:
@@ -143,9 +150,9 @@ class Reader:
         return frame.text if is_seen else b""
 
     def reaches(self, topic: str, uid: str) -> bool:
-        """A series of that topic."""
+        """Return whether the reader can access a series of the topic."""
         bdb_uid = int(uid.partition(":")[0]) if topic in MIXED else ALL_DATABASES
-        # Sums of all are everybody's, as in the topic `cluster`.
+        # All users can read sums of all databases, as in the topic `cluster`.
         return bdb_uid == ALL_DATABASES or self.principal.reaches(bdb_uid)
 
 
@@ -164,7 +171,7 @@ async def _frames(
             }
             yield told("hello", {**hello, "retention": console.live.retention}).text
             for topic in topics:
-                if topic.startswith(RUN):  # its seconds are told by /v1/benchmarks/<uid>/series, whenever they were
+                if topic.startswith(RUN):  # past seconds are in /v1/benchmarks/<uid>/series
                     continue
                 async for part in _history(console, reader, topic, history, held[topic]):
                     yield part
@@ -186,7 +193,7 @@ async def _frames(
 
 
 async def _history(console: Console, reader: Reader, topic: str, seconds: int, after: int) -> AsyncIterator[bytes]:
-    """One frame, series by series: others need not wait until all of it is made."""
+    """Yield one frame series by series, so that other tasks do not wait until it is complete."""
     identity = console.live.newest
     beginning, series = console.live.history_parts(topic, seconds, after)
     yield f'{head("history", identity)}{text(beginning)[:-1]},"series":{{'.encode()

@@ -1,4 +1,4 @@
-"""What a support bundle consists of: all that somebody who helps from afar wants to see, as the REST API shows it."""
+"""Contents of a support bundle: the state of the cluster in the format of the REST API, metrics and logs."""
 
 import asyncio
 import platform
@@ -29,27 +29,27 @@ from shardboard.services import support_bundle as service
 from shardboard.state import actions, bdbs, cluster, events, nodes, shards
 
 MOST_EVENTS = 10_000
-README = """A support bundle of Shardboard {version}: {what}, made {made}.
+README = """Support bundle of Shardboard {version}: {what}, created {made}.
 
-version.json, cluster.json, policy.json    what runs here, and its settings
-alarms.json, events.ndjson, actions.json   what is wrong now, what happened (newest first), what was ordered
-nodes.json, checks.json                    machines, their state, and what of their settings costs latency or data
-databases.json, shards.json, proxies.json  as the REST API shows them to those who may not see passwords
-metrics/                                   the last hour; time is in epoch seconds, a gap is empty
-logs/                                      the ends of the logs of the console and of each node's agent, proxy and shards; those of
-                                           console and agent begin with their process
-missing.txt                                what could not be had, and why
+version.json, cluster.json, policy.json    versions and settings
+alarms.json, events.ndjson, actions.json   active alarms, events (newest first), actions
+nodes.json, checks.json                    nodes with their state, and host settings that affect latency or the safety of data
+databases.json, shards.json, proxies.json  in the format of the REST API for users who cannot see passwords
+metrics/                                   the last hour; times are epoch seconds, gaps are empty
+logs/                                      ends of the logs of the console and of each node's agent, proxy and shards; those of
+                                           console and agent start with their process
+missing.txt                                what could not be collected, with the reason
 
-Passwords, keys, tokens, logins in URLs and the addresses of webhooks are left out or shown as ***. Keys and values of
-databases are not in here. Names of databases, users and machines, their addresses and mail addresses are, and in that of one
-database settings of the cluster, all nodes, and lines about others in the logs of its nodes: look through it before you give
-it away.
+Passwords, keys, tokens, logins in URLs and the addresses of webhooks are removed or replaced by ***. Keys and values of
+databases are not included. Names of databases, users and machines, addresses and mail addresses are included. The bundle of one
+database also contains settings of the cluster, all nodes, and lines about other databases in the logs of its nodes. Check the
+contents before you share the bundle.
 """
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Of whom there shall be logs (one node), or everything (one database); None: of all."""
+    """What to include: logs of one node only, or everything of one database only. None: no limit."""
 
     node_uid: int | None = None
     bdb_uid: int | None = None
@@ -62,18 +62,18 @@ class Scope:
 
 @dataclass(frozen=True)
 class _Found:
-    """What the store says, in one look."""
+    """State of the cluster, read in one transaction."""
 
     values: Mapping[str, Any]
-    """By path of what is written as JSON."""
+    """Contents of JSON files by path."""
     log: list[dict[str, Any]]
     secrets: set[str]
     logs_of: Mapping[int, Collection[int]]
-    """By uid of each node that is concerned, its shards that are."""
+    """Shard uids by uid of each node whose logs are included."""
 
 
 async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now: datetime) -> None:
-    """What cannot be had is left out, and `missing.txt` says why. Raises OSError when the disk is full."""
+    """Write the bundle. `missing.txt` lists what could not be collected. Raises OSError if the disk is full."""
     async with console.store.read() as session:
         found = await _find(console, session, scope, now)
     scrub = Scrubber(found.secrets | console.settings.secrets())

@@ -1,4 +1,4 @@
-"""What happened to nodes and shards, as instants and spans over time."""
+"""Endpoint of the timeline: events of nodes and shards, as points or spans in time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -84,16 +84,19 @@ TYPES = (
 )
 
 
-@router.get("/timeline", response_model=list[schema.Event], responses=errors())
+@router.get("/timeline", summary="List timeline events", response_model=list[schema.Event], responses=errors())
 async def timeline(
     viewer: AnyLogViewer,
     session: Reader,
-    from_: Annotated[str | None, Query(alias="from", description="ISO 8601; an hour before `to` when left out")] = None,
-    to: Annotated[str | None, Query(description="ISO 8601; now when left out")] = None,
+    from_: Annotated[str | None, Query(alias="from", description="ISO 8601. Default: one hour before `to`.")] = None,
+    to: Annotated[str | None, Query(description="ISO 8601. Default: now.")] = None,
     bdb_uid: Number = None,
     node_uid: Number = None,
 ) -> JSONResponse:
-    """Instants in the interval and spans that reach into it, oldest first; the newest ones when there are too many."""
+    """Return events in the interval, and events that started earlier but reach into it, oldest first.
+
+    If there are too many, the newest ones are returned. Required role: any role except `none` and `db_viewer`.
+    """
     last = moment(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
     first = moment(from_, "from") or last - DEFAULT_SPAN
     found = await events.touching(

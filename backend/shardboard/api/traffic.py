@@ -1,4 +1,4 @@
-"""Stopping and resuming a database's traffic over HTTP."""
+"""Endpoints that stop and resume the traffic of a database."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -14,20 +14,23 @@ router = APIRouter(tags=["databases"])
 
 
 class TrafficReply(BaseModel):
-    action_uid: str | None = Field(description="null when it is so already.")
+    action_uid: str | None = Field(description="Uid of the action; null if nothing changes.")
     description: str
 
 
 @router.post("/bdbs/{uid}/actions/stop_traffic", responses=errors(404, 409))
 async def stop_traffic(editor: BdbEditor, session: Tx, uid: Uid) -> TrafficReply:
-    """Disconnect all clients and let nobody connect, until traffic is resumed. Shards and data stay, failovers go on."""
-    return _reply(await service.order(session, uid, editor, stop=True), "Traffic is stopped already.")
+    """Close the endpoints of a database and disconnect all clients until traffic is resumed.
+
+    Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member` or `db_member`.
+    """
+    return _reply(await service.order(session, uid, editor, stop=True), "The traffic is already stopped.")
 
 
 @router.post("/bdbs/{uid}/actions/resume_traffic", responses=errors(404, 409))
 async def resume_traffic(editor: BdbEditor, session: Tx, uid: Uid) -> TrafficReply:
-    """Let clients connect again."""
-    return _reply(await service.order(session, uid, editor, stop=False), "Traffic is not stopped.")
+    """Open the endpoints of a database again. Required role: `admin`, `cluster_member` or `db_member`."""
+    return _reply(await service.order(session, uid, editor, stop=False), "The traffic is not stopped.")
 
 
 def _reply(action: Action | None, otherwise: str) -> TrafficReply:

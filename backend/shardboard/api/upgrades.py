@@ -1,4 +1,4 @@
-"""Upgrading the engine of a database, or of all that have shards on a node, over HTTP."""
+"""Endpoints that upgrade the engine of a database, or of all databases with shards on a node."""
 
 from typing import Any, Literal
 
@@ -18,36 +18,39 @@ router = APIRouter()
 
 
 class UpgradeOrder(BaseModel):
-    """The reference's body."""
+    """Body of an upgrade request, as in the Redis Enterprise REST API."""
 
     model_config = ConfigDict(strict=True)
 
     redis_version: str = Field(
-        default="", max_length=40, description="The engine that must run in the end; the installed one when left out."
+        default="",
+        max_length=40,
+        description="Engine version that must run after the upgrade. Default: the version installed on the nodes.",
     )
-    force_restart: bool = Field(default=False, description="Replace also shards that run that engine already.")
+    force_restart: bool = Field(default=False, description="Also replace shards that run this version already.")
     parallel_shards_upgrade: int | Literal["all"] = Field(
-        default="all", description="Shards at a time; `all`: as many as the policy lets copy at once."
+        default="all",
+        description="Maximum number of shards to upgrade at the same time; `all`: as many as the policy allows.",
     )
-    preserve_roles: bool = Field(default=False, description="Roles are always kept.")
-    may_discard_data: bool = Field(default=False, description="Kept without effect: nothing is ever discarded.")
-    force_discard: bool = Field(default=False, description="Kept without effect.")
-    modules: list[dict[str, Any]] = Field(default=[], max_length=0, description="There are no modules to upgrade.")
+    preserve_roles: bool = Field(default=False, description="Accepted without effect: roles are always kept.")
+    may_discard_data: bool = Field(default=False, description="Accepted without effect: no data is discarded.")
+    force_discard: bool = Field(default=False, description="Accepted without effect.")
+    modules: list[dict[str, Any]] = Field(default=[], max_length=0, description="Must be empty: modules are not supported.")
 
 
 class NodeUpgrade(BaseModel):
-    """What becomes of one database."""
+    """Upgrade of one database."""
 
     bdb_uid: int
     name: str
-    description: str = Field(description="What is, or would be, ordered; empty when nothing can be.")
+    description: str = Field(description="Description of the upgrade; empty if it is not possible.")
     steps: list[str]
-    refused: str = Field(description="Why it is left as it is; empty when it is not.")
-    action_uid: str = Field(description="Empty after a dry run, and where nothing was ordered.")
+    refused: str = Field(description="Reason why the database is not upgraded; empty if it is.")
+    action_uid: str = Field(description="Uid of the action; empty in a dry run or without an upgrade.")
 
 
 class NodeUpgrades(BaseModel):
-    """Databases whose shards all run the engine of their nodes are left out."""
+    """Databases with shards on the node, without those whose shards all run the installed engine version."""
 
     databases: list[NodeUpgrade]
 
@@ -56,17 +59,24 @@ class UpgradePlan(BaseModel):
     """Reply to a dry run."""
 
     description: str
-    steps: list[str] = Field(description="In their order within each pair; pairs go side by side.")
+    steps: list[str] = Field(description="Steps of each shard pair, in order. Pairs are upgraded in parallel.")
 
 
 @router.post(
-    "/bdbs/{uid}/upgrade", response_model=schema.Bdb | UpgradePlan, responses=errors(404, 406, 409), tags=["databases"]
+    "/bdbs/{uid}/upgrade",
+    summary="Upgrade database",
+    response_model=schema.Bdb | UpgradePlan,
+    responses=errors(404, 406, 409),
+    tags=["databases"],
 )
 async def upgrade_bdb(
     editor: BdbEditor, session: Tx, uid: Uid, body: UpgradeOrder | None = None, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Have the database's shards run the engine that their nodes have now. Replicas go first; clients of the cluster see
-    redirections, those of the endpoint nothing. The reply is the database; `action_uid` is empty when there was nothing to do."""
+    """Upgrade the shards of a database to the engine version that is installed on their nodes. Replicas are upgraded first.
+
+    Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The reply is the database;
+    `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
+    """
     asked = body or UpgradeOrder()
     at_once = 0 if asked.parallel_shards_upgrade == "all" else max(1, asked.parallel_shards_upgrade)
     wish = service.Wish(asked.redis_version, asked.force_restart, at_once)
@@ -81,7 +91,10 @@ async def upgrade_bdb(
 
 @router.post("/nodes/{uid}/upgrade", responses=errors(404), tags=["nodes"])
 async def upgrade_node(editor: Editor, session: Tx, uid: Uid, dry_run: DryRun = None) -> NodeUpgrades:
-    """The same for every database with a shard on the node (ours). Those that cannot be upgraded now are told with the reason."""
+    """Upgrade all databases that have a shard on the node (extension). Databases that cannot be upgraded now have a reason.
+
+    Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
+    """
     outlooks = (
         await service.preview_of_node(session, uid)
         if is_on(dry_run)

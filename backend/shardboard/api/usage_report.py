@@ -1,4 +1,4 @@
-"""The usage report over HTTP."""
+"""Endpoint of the usage report."""
 
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from shardboard.api import license  # noqa: A004 - the noun of the REST reference
+from shardboard.api import license  # noqa: A004 - name in the Redis Enterprise REST API
 from shardboard.api.deps import Reader, TheConsole, Viewer
 from shardboard.api.intervals import newest, values_of
 from shardboard.api.replies import errors
@@ -23,7 +23,7 @@ router = APIRouter(tags=["cluster"])
     responses={200: {"content": {"application/x-ndjson": {}}}, **errors()},
 )
 async def get_usage_report(_viewer: Viewer, session: Reader, console: TheConsole) -> Response:
-    """What each database takes now: one line of JSON each, and the MD5 of them all as the last line."""
+    """Return the usage report: one JSON line per database, and the MD5 hash of all lines as the last line."""
     _, frame = newest(console, "bdbs")
     seen = {uid: dict(values_of(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
     held: dict[int, list[Shard]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Users, and tokens for scripts (REST reference 1.2, 3.5)."""
+"""Endpoints of users, their passwords, and tokens for scripts."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -29,15 +29,15 @@ router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
 
 
 class TokenRequest(BaseModel):
-    ttl: Annotated[int, Field(ge=1, le=86400, strict=True, description="seconds")] = 300
+    ttl: Annotated[int, Field(ge=1, le=86400, strict=True, description="Lifetime in seconds.")] = 300
 
 
 class Credentials(TokenRequest):
-    """Some clients send them in the body."""
+    """Credentials in the body, for clients that do not use HTTP Basic."""
 
     username: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
-    code: Annotated[str | None, Field(max_length=64, repr=False, description="Of a second factor (ours).")] = None
+    code: Annotated[str | None, Field(max_length=64, repr=False, description="Second factor: a code of the authenticator app, or a recovery code (extension).")] = None
 
 
 class AccessToken(BaseModel):
@@ -45,41 +45,41 @@ class AccessToken(BaseModel):
 
 
 class Authorization(AccessToken):
-    jwt: Annotated[str, Field(repr=False, description="The same, for clients that call it so.")]
+    jwt: Annotated[str, Field(repr=False, description="Same as `access_token`, for other clients.")]
 
 
 class UserChanges(BaseModel):
-    """What is left out stays. Fields of the reference that have no effect here are accepted and not kept."""
+    """Omitted fields keep their values. Fields of the Redis Enterprise REST API that are not implemented are accepted without effect."""
 
     model_config = ConfigDict(strict=True)
 
-    email: Annotated[str | None, Field(max_length=254, description="As it is: it cannot be changed.")] = None
+    email: Annotated[str | None, Field(max_length=254, description="User name. It cannot be changed: omit it or send the current value.")] = None
     auth_method: Annotated[
         Literal["regular", "sso", "ldap"] | None,
-        Field(description="sso: by single sign-on; ldap: by a directory; both without a password here."),
+        Field(description="`regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory."),
     ] = None
     name: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
     role: ManagementRole | None = None
-    role_uids: Annotated[list[int] | None, Field(max_length=1, description="One of /v1/roles, in place of `role`.")] = (
+    role_uids: Annotated[list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles. Alternative to `role`.")] = (
         None
     )
 
 
 class NewUser(UserChanges):
-    email: Annotated[str, Field(max_length=254, description="The name to log in with.")]
+    email: Annotated[str, Field(max_length=254, description="User name to sign in with.")]
     name: Annotated[str, Field(max_length=254)] = ""
     password: Annotated[
-        str | None, Field(max_length=256, repr=False, description="Needed unless `auth_method` is sso or ldap.")
+        str | None, Field(max_length=256, repr=False, description="Required unless `auth_method` is `sso`.")
     ] = None
 
     @model_validator(mode="after")
     def _fitting(self) -> "NewUser":
         if self.auth_method == "ldap":
-            what = "is not ldap for a new user: those are made as they log in"
+            what = "must not be ldap for a new user. LDAP users are created when they sign in"
             raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": what})
         if (self.password is None) != (self.auth_method == "sso"):
-            what = "is missing" if self.password is None else "is not for users of single sign-on: they have none here"
+            what = "is missing" if self.password is None else "must be omitted for users of single sign-on"
             raise PydanticCustomError("field", "{field} {what}", {"field": "password", "what": what})
         return self
 
@@ -87,19 +87,19 @@ class NewUser(UserChanges):
 class NewPasswordOf(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    username: Annotated[str | None, Field(max_length=254, description="Oneself when left out.")] = None
+    username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
     new_password: Annotated[str, Field(max_length=256, repr=False)]
 
 
 class OldPasswordOf(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    username: Annotated[str | None, Field(max_length=254, description="Oneself when left out.")] = None
+    username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
     old_password: Annotated[str, Field(max_length=256, repr=False)]
 
 
 class UserOut(BaseModel):
-    """A user, without anything secret."""
+    """A user without secrets."""
 
     uid: int
     email: str
@@ -109,11 +109,11 @@ class UserOut(BaseModel):
     auth_method: str
     status: str
     passwords_count: int
-    """By how many passwords the user logs in (ours)."""
+    """Number of passwords of the user (extension)."""
     password_issue_date: str
-    """ISO 8601: when the newest of them was set; empty without one."""
+    """ISO 8601 time when the newest password was set; empty without a password."""
     second_factor: bool
-    """Whether an app's code is asked for besides the password (ours)."""
+    """Whether two-factor authentication is on (extension)."""
     last_login: int | None
     """Epoch seconds; null before the first login."""
     email_alerts: bool = False
@@ -121,11 +121,11 @@ class UserOut(BaseModel):
     cluster_email_alerts: bool = False
 
 
-@router.post("/authorize")
+@router.post("/authorize", summary="Create token")
 async def authorize(
     request: Request, console: TheConsole, proof: Evidence, body: Credentials | None = None
 ) -> Authorization:
-    """A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone."""
+    """Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence."""
     given, source = body or Credentials(), credentials.origin(request)
     if given.username is not None or given.password is not None:
         username, password = given.username or "", given.password or ""
@@ -133,11 +133,11 @@ async def authorize(
         raise proof
     elif proof.password is None:
         raise Unauthorized(
-            "unauthorized", "A token is given against user name and password; use refresh_jwt to renew one."
+            "unauthorized", "A new token requires a user name and password. Use refresh_jwt to renew a token."
         )
     else:
         username, password = audited.split_basic(request.headers["authorization"].partition(" ")[2])
-    # Once more where it was proven already: what lasts does not begin with a password that is only remembered.
+    # Verify again: a token lasts, so it requires a password that is valid now, not one from the cache.
     found = await credentials.log_in(console, username, password, source, code=given.code, audit=True)
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
@@ -146,31 +146,31 @@ async def authorize(
     return Authorization(access_token=token, jwt=token)
 
 
-@router.post("/refresh_jwt")
+@router.post("/refresh_jwt", summary="Renew token")
 async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | None = None) -> AccessToken:
-    """A new token in place of one that still holds."""
+    """Create a new token from one that is still valid. Requires the token in the `Authorization` header."""
     if login.claims is None:
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
     user = await by_email(session, login.principal.username)
     if user is not None and user.auth_method != REGULAR:
-        sentence = "Whoever vouches for this user is asked again: get a new token with the password."
+        sentence = "Tokens of this user cannot be renewed, because another system authenticates it. Create a new token."
         raise Forbidden("not_renewable", sentence)
     secret, wanted = (await cluster.load(session)).jwt_secret, body or TokenRequest()
     username, mark = login.principal.username, login.claims.password_mark
-    audited.shows_secrets("A token was given in place of one that still holds.")
+    audited.shows_secrets("A token was renewed.")
     return AccessToken(access_token=tokens.issue(secret, username, mark, wanted.ttl))
 
 
 @router.get("", response_model=list[UserOut])
 async def list_users(session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
-    """All users."""
+    """Return all users. Required role: `admin` or `user_manager`."""
     standing = await logins.standing(session)
     return JSONResponse([_projected(user, standing, fields) for user in await services.every(session)])
 
 
 @router.post("")
 async def create_user(console: TheConsole, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
-    """Add a user; `db_viewer` unless another role is given."""
+    """Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`."""
     password = (
         await credentials.new_password(console.store, body.password, body.email) if body.password is not None else None
     )
@@ -187,8 +187,10 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
 async def replace_passwords(
     console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
 ) -> dict[str, str]:
-    """From now on only this password, of oneself or, for administrators, of another user. Ends the user's tokens, and the sessions
-    but the one that asks."""
+    """Replace all passwords of the signed-in user or, for administrators, of another user.
+
+    Ends the user's tokens, and all sessions except the current one.
+    """
     by = login.principal
     user = await _owner(console, body, by)
     before = _not_again(user, by)
@@ -203,8 +205,10 @@ async def replace_passwords(
 async def add_password(
     console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
 ) -> dict[str, str]:
-    """This password as well, of at most five: what logs in with another one goes on. To change a password without a break, add the
-    new one, give it to all programs, and remove the old one."""
+    """Add a password. A user can have up to five. Logins with the other passwords stay valid.
+
+    To change a password without an interruption, add the new password, update all programs and remove the old password.
+    """
     user = await _owner(console, body, login.principal)
     user_accounts.insist_on_regular(user)
     beside = user.password_hash
@@ -218,15 +222,17 @@ async def add_password(
 async def remove_password(
     console: TheConsole, login: CurrentLogin, request: Request, body: OldPasswordOf, dry_run: DryRun = None
 ) -> dict[str, str]:
-    """Not this password any more, unless it is the only one. Ends the sessions and tokens that were begun with it. Wrong ones count
-    as failed logins do."""
+    """Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
+
+    A wrong password counts as a failed login.
+    """
     user = await _owner(console, body, login.principal)
     user_accounts.insist_on_regular(user)
     source = credentials.origin(request)
     password = await credentials.password_of(console, user.email, body.old_password, source)
     if password is None:
         sentence = (
-            f"It is no password of {user.email}, or there were several wrong ones from your address, which has to wait."
+            f"This is not a password of {user.email}. After several failed attempts from your address, wait before you try again."
         )
         raise NotFound("password_not_found", sentence, field="old_password")
     async with _passwords_change(console, dry_run) as session:
@@ -235,8 +241,8 @@ async def remove_password(
 
 
 def _not_again(user: User, by: Principal) -> Sequence[str]:
-    """Hashes of the one that a new one must not be. Of another user's password nobody is told whether he guessed it, and one of
-    several may become the only one."""
+    """Return the hashes that a new password must not match. They are empty for another user's password, so that nobody can test guesses,
+    and for a user with several passwords, of which one can become the only one."""
     return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
 
 
@@ -257,7 +263,7 @@ async def _passwords_change(console: TheConsole, dry_run: str | None) -> AsyncIt
 
 @router.get("/{uid}", response_model=UserOut)
 async def get_user(uid: int, session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
-    """One user."""
+    """Return a user. Required role: `admin` or `user_manager`."""
     return JSONResponse(_projected(await services.one(session, uid), await logins.standing(session), fields))
 
 
@@ -265,7 +271,10 @@ async def get_user(uid: int, session: Reader, _: UserManager, fields: Fields = "
 async def change_user(
     console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
 ) -> UserOut:
-    """Change a user, or oneself. A new password ends the user's tokens, and all sessions but the one that asks."""
+    """Change a user. A new password ends the user's tokens, and all sessions except the current one.
+
+    Users can change their own name and password. For other users, requires the role `admin` or `user_manager`.
+    """
     by, password = login.principal, None
     if body.password is not None:
         async with console.store.read() as session:
@@ -287,7 +296,7 @@ async def change_user(
 
 @router.delete("/{uid}")
 async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> dict[str, str]:
-    """Remove a user; sessions and tokens end with it."""
+    """Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`."""
     async with console.store.begin() as session:
         await user_accounts.remove(session, uid, manager)
     look_again(console.store)

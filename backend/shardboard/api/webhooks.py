@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: who outside is told of alarms and events."""
+"""Endpoints of webhooks, which receive alarms and events."""
 
 from typing import Any
 
@@ -18,42 +18,45 @@ router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 
 @router.get("", response_model=list[schema.Webhook], responses=errors())
 async def list_webhooks(_admin: Admin, session: Reader) -> JSONResponse:
-    """All of them; secrets are never shown."""
+    """Return all webhooks, without their secrets. Required role: `admin`."""
     rows = await webhooks.every(session)
     if rows:
-        audited.shows_secrets("Addresses of webhooks were shown.")
+        audited.shows_secrets("The reply contained the addresses of webhooks.")
     return JSONResponse([schema.render(row) for row in rows])
 
 
 @router.post("", response_model=schema.Webhook, responses=errors(406, 409))
 async def create_webhook(admin: Admin, session: Tx, body: schema.NewWebhook) -> JSONResponse:
-    """Add one. It is told of what happens from now on: each event in its order, at least once, and of alarms also their end."""
+    """Add a webhook. It receives new events in order and at least once, and for alarms also their end.
+
+    Required role: `admin`.
+    """
     return JSONResponse(schema.render(await service.create(session, body.model_dump(), admin)))
 
 
 @router.get("/{uid}", response_model=schema.Webhook, responses=errors(404))
 async def get_webhook(_admin: Admin, session: Reader, uid: Uid) -> JSONResponse:
-    """One of them."""
+    """Return a webhook without its secret. Required role: `admin`."""
     row = await service.find(session, uid)
-    audited.shows_secrets("The address of a webhook was shown.")
+    audited.shows_secrets("The reply contained the address of a webhook.")
     return JSONResponse(schema.render(row))
 
 
 @router.put("/{uid}", response_model=schema.Webhook, responses=errors(404, 406))
 async def update_webhook(admin: Admin, session: Tx, uid: Uid, body: schema.WebhookUpdate) -> JSONResponse:
-    """Change one. What happened while it was not enabled it is not told."""
+    """Change a webhook. Events that occurred while it was disabled are not sent. Required role: `admin`."""
     return JSONResponse(schema.render(await service.change(session, uid, body.model_dump(exclude_none=True), admin)))
 
 
 @router.delete("/{uid}", responses=errors(404))
 async def delete_webhook(admin: Admin, session: Tx, uid: Uid) -> dict[str, Any]:
-    """Remove one."""
+    """Delete a webhook. Required role: `admin`."""
     await service.remove(session, uid, admin)
     return {}
 
 
 @router.post("/{uid}/test", responses=errors(404))
 async def test_webhook(admin: Admin, console: TheConsole, uid: Uid) -> dict[str, Any]:
-    """Send a test message now; 503 `webhook_failed` says what went wrong."""
+    """Send a test message. Returns 503 `webhook_failed` with the reason if it fails. Required role: `admin`."""
     await console.notifier.test(uid, admin.username)
     return {}

@@ -1,1 +1,1 @@
-"""Wire shapes of the REST API, one file per noun."""
+"""Request and reply models of the REST API, one file per resource."""

@@ -1,4 +1,4 @@
-"""Members of a reply that are left out, never null, when there is nothing to say."""
+"""Members of a reply that are omitted, never null, if they have no value."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """Keep `default: null` out of OpenAPI."""
+    """Remove `default: null` from the OpenAPI schema."""
     schema.pop("default", None)
 
 
@@ -16,5 +16,5 @@ OptionalInt = Annotated[int | SkipJsonSchema[None], Field(default=None, json_sch
 
 
 def present(**values: Any) -> dict[str, Any]:
-    """The values that are not None."""
+    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}

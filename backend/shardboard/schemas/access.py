@@ -1,4 +1,4 @@
-"""Roles and lists of data rules on the wire (REST reference 3.5)."""
+"""Models of roles and Redis ACLs."""
 
 from typing import Annotated, Literal
 
@@ -17,18 +17,18 @@ class _Strict(BaseModel):
 class Rules(_Strict):
     acl: str = Field(
         max_length=acl_rules.LONGEST,
-        description="Rules as of `ACL SETUSER`, without on, off and passwords: `+@read ~orders:*`.",
+        description="Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.",
     )
 
 
 class NewAcl(Rules):
-    """`min_version` and `max_version` are accepted and not kept."""
+    """A new Redis ACL. `min_version` and `max_version` are accepted without effect."""
 
     name: str = Field(max_length=120)
 
 
 class AclUpdate(_Strict):
-    """What is left out stays."""
+    """Omitted fields keep their values."""
 
     name: str | None = Field(default=None, max_length=120)
     acl: str | None = Field(default=None, max_length=acl_rules.LONGEST)
@@ -43,13 +43,13 @@ class Acl(BaseModel):
 
 
 class Resources(_Strict):
-    """Databases that a role reaches."""
+    """Databases that a role can access."""
 
     type: Literal["db"]
     uids: list[Uid] = Field(min_length=1, max_length=1024)
 
 
-_RESOURCES = "Databases that it reaches, for db_member and db_viewer; none named: all."
+_RESOURCES = "Databases that the role can access, for db_member and db_viewer. Empty: all databases."
 
 
 class NewRole(_Strict):
@@ -62,7 +62,7 @@ class NewRole(_Strict):
 
 
 class RoleUpdate(_Strict):
-    """What is left out stays."""
+    """Omitted fields keep their values."""
 
     name: str | None = Field(default=None, max_length=120)
     management: ManagementRole | None = None

@@ -1,4 +1,4 @@
-"""Actions in the two shapes of the REST reference (1.6): v1 mostly strings, v2 with proper types."""
+"""Actions in the two formats of the Redis Enterprise REST API: v1 (mostly strings) and v2 (typed)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,21 +17,21 @@ _V1_STATUSES = {"queued": "pending", "running": "active"}
 class Step(BaseModel):
     name: str
     status: str = Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed", "cancelled"]})
-    detail: OptionalStr = Field(description="What it is doing or waiting for.")
+    detail: OptionalStr = Field(description="What the step is doing or waiting for.")
 
 
 MOVES_SHOWN = 60
-"""As many as a person still tells apart in a picture; an action of hundreds is told of again at each of their steps."""
+"""Maximum number of moves in a reply: the web UI cannot show more, and an action with hundreds of moves is sent again at each step."""
 
 
 class Move(BaseModel):
-    """A change of where one copy of a pair is. It is over once the shard that leaves is gone."""
+    """A planned move of one shard of a shard pair. It is complete when the old shard is removed."""
 
     bdb_uid: int
     pair: int
-    shard_uid: OptionalStr = Field(description="The shard that leaves; absent when only a copy is added.")
-    newcomer_uid: OptionalStr = Field(description="The shard that comes in its place; absent when none does.")
-    to_node_uid: OptionalInt = Field(description="The node of the newcomer.")
+    shard_uid: OptionalStr = Field(description="Shard that is removed; missing if a copy is only added.")
+    newcomer_uid: OptionalStr = Field(description="Shard that replaces it; missing if there is none.")
+    to_node_uid: OptionalInt = Field(description="Node of the new shard.")
 
 
 class AdditionalInfo(BaseModel):
@@ -40,14 +40,14 @@ class AdditionalInfo(BaseModel):
     object_uid: int
     error: OptionalStr
     steps: list[Step]
-    eta_seconds: OptionalInt = Field(description="How long the copies under way still take, as far as known.")
+    eta_seconds: OptionalInt = Field(description="Estimated remaining time of the running copies in seconds, if known.")
     moves: Annotated[list[Move] | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
-    """Shards that still have to move, while there are no more than 60 of them."""
-    cancellable: bool = Field(description="Whether DELETE /v1/actions/<action_uid> can end it now.")
+    """Moves that are not complete yet, if there are at most 60."""
+    cancellable: bool = Field(description="Whether `DELETE /v1/actions/<action_uid>` can cancel the action now.")
 
 
 class Action(BaseModel):
-    """An action as /v2 and the stream show it."""
+    """An action in the format of /v2 and the event stream."""
 
     action_uid: str
     action_type: str = Field(json_schema_extra={"enum": ["task", "state-machine", "other"]})
@@ -61,7 +61,7 @@ class Action(BaseModel):
 
 
 class StateMachine(BaseModel):
-    """An action as /v1 shows it."""
+    """An action in the format of /v1."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -79,12 +79,12 @@ class StateMachine(BaseModel):
 class Actions(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
 
-    actions: list[dict[str, Any]] = Field(description="Tasks; this console has none yet.")
+    actions: list[dict[str, Any]] = Field(description="Always empty: Shardboard has no tasks.")
     state_machines: list[StateMachine] = Field(alias="state-machines")
 
 
 def render_v1(action: ActionRow, now: datetime) -> dict[str, Any]:
-    """A state machine of /v1. Progress is text there: clients fail on a number."""
+    """Return an action as a state machine of /v1. `progress` is text, because clients reject a number."""
     return {
         "action_uid": action.uid,
         "name": action.name,
@@ -104,7 +104,7 @@ def render_v1_list(actions: Iterable[ActionRow], now: datetime) -> dict[str, Any
 
 
 def render_v2(action: ActionRow) -> dict[str, Any]:
-    """An action of /v2, with our steps."""
+    """Return an action in the format of /v2, with its steps."""
     return {
         "action_uid": action.uid,
         "action_type": "state-machine",
@@ -130,7 +130,7 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
 
 
 def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
-    """None when no shard moves, or too many do."""
+    """Return the remaining moves; None if no shard moves or too many do."""
     if action.finished_at is not None:
         return None
     params = action.params

@@ -1,4 +1,4 @@
-"""Alerts on the wire: what is wanted, and whether it is raised (REST reference 3.4)."""
+"""Models of alerts: their settings, and whether they are raised."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,34 +19,34 @@ class Alert(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     enabled: bool
-    state: bool = Field(description="Whether it is raised now.")
+    state: bool = Field(description="Whether the alert is raised.")
     severity: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
     change_time: str = Field(
-        description="When it was raised or ended last; without either, when its object came to be."
+        description="When the alert was last raised or ended; otherwise, when its object was created."
     )
     change_value: dict[str, Any] = Field(
-        description="`state` again; of alerts of nodes and the cluster also `global_threshold`."
+        description="`state` again; for alerts of nodes and the cluster also `global_threshold`."
     )
-    threshold: OptionalStr = Field(description="Of a database's alerts, in the unit of the alert.")
+    threshold: OptionalStr = Field(description="Threshold in the unit of the alert, for alerts of databases.")
 
 
 Alerts = dict[str, Alert]
 
 
 class BdbAlertSetting(BaseModel):
-    """What is left out stays."""
+    """Omitted fields keep their values."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     enabled: bool | None = None
     threshold: str | None = Field(
         default=None,
-        description="bdb_size: percent of the memory limit; throughput: requests per second; latency: microseconds.",
+        description="Unit: `bdb_size` percent of the memory limit, `throughput` requests per second, `latency` microseconds.",
     )
 
 
 class BdbAlertSettings(RootModel[dict[str, BdbAlertSetting]]):
-    """By name of the alert."""
+    """Settings by alert name."""
 
     model_config = ConfigDict(strict=True)
 
@@ -64,12 +64,12 @@ class BdbAlertSettings(RootModel[dict[str, BdbAlertSetting]]):
         return self
 
     def given(self) -> dict[str, dict[str, Any]]:
-        """What was sent, by name."""
+        """Return the settings that were sent, by alert name."""
         return {name: value.model_dump(exclude_none=True) for name, value in self.root.items()}
 
 
 def render(setting: Setting, event: EventRow | None, since: datetime, *, own: bool) -> dict[str, Any]:
-    """`event` is the newest one about it; `own` says that the threshold is the object's own, not the cluster's."""
+    """Render an alert. `event` is its newest event. `own` is true if the object has its own threshold, not the cluster's."""
     state = setting.enabled and event is not None and event.ended_at is None and bool(event.details.get("open"))
     threshold = None if setting.threshold is None else f"{setting.threshold:.15g}"
     return {
@@ -85,5 +85,5 @@ def render(setting: Setting, event: EventRow | None, since: datetime, *, own: bo
 def of_object(
     settings: Mapping[str, Setting], events: Mapping[str, EventRow], since: datetime, *, own: bool
 ) -> dict[str, Any]:
-    """All alerts of one object by name; `events` are the newest, by name, too."""
+    """Render all alerts of an object by alert name. `events` are the newest events by alert name."""
     return {name: render(setting, events.get(name), since, own=own) for name, setting in settings.items()}

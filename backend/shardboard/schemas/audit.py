@@ -1,4 +1,4 @@
-"""Lines of the audit trail on the wire."""
+"""Models of lines of the audit log."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -10,28 +10,28 @@ from shardboard.schemas.times import iso
 
 
 class AuditLine(BaseModel):
-    uid: int = Field(description="Numbers the lines without a gap.")
+    uid: int = Field(description="Number of the line. Numbers have no gaps.")
     time: str
-    time_ms: int = Field(description="The same in milliseconds since the epoch.")
-    username: str = Field(description="Who; of a refused login who it claimed to be.")
+    time_ms: int = Field(description="Same as `time`, in milliseconds since the epoch.")
+    username: str = Field(description="User name; for a rejected login, the claimed user name.")
     proof: str = Field(
-        description="How that was proven: password, session, token, service token, join token, shell; empty: not at all."
+        description="Credential: password, session, token, service token, join token or shell; empty if there was none."
     )
-    source: str = Field(description="Address that it came from.")
-    method: str = Field(description="Of the request; empty of commands on the console's machine.")
-    path: str = Field(description="Of the request, or the command.")
+    source: str = Field(description="Source address of the request.")
+    method: str = Field(description="HTTP method; empty for commands on the console's machine.")
+    path: str = Field(description="Path of the request, or the command.")
     outcome: audit.Outcome
-    code: str = Field(description="Why it was refused or failed; empty when it was done.")
-    detail: str = Field(description="What happened, in sentences.")
-    link: str = Field(description="Seals the line together with the one before it.")
+    code: str = Field(description="Error code; empty if the request succeeded.")
+    detail: str = Field(description="Description of what happened.")
+    link: str = Field(description="Hash that links the line to the previous one.")
 
 
 class AuditCheck(BaseModel):
-    whole: bool = Field(description="Nothing was changed, inserted or removed since the lines were written.")
+    whole: bool = Field(description="Whether no line was changed, inserted or removed.")
     lines: int
-    first_uid: int | None = Field(description="Of the oldest line that is kept; null without any.")
+    first_uid: int | None = Field(description="Uid of the oldest stored line; null if there are no lines.")
     last_uid: int | None
-    faults: list[str] = Field(description="The first 20, in sentences.")
+    faults: list[str] = Field(description="The first 20 problems.")
 
 
 class Row(audit.Line, Protocol):
