@@ -1,15 +1,15 @@
-"""The fields of a database as data: defaults of the REST reference (3.1.1, 3.1.2) and which of them do what.
+"""Fields of databases as data: the defaults of the Redis Enterprise REST API, and the effect of each field.
 
-The value's type is the field's type: a request that sends another one is refused.
+The type of a default is the type of the field. Requests with a value of another type are rejected.
 """
 
 from typing import Any
 
 ENGINE_VERSION = "7.2.4"
-"""The Redis version whose commands and protocol the engine, Valkey, speaks."""
+"""Redis version that the engine, Valkey, is compatible with in commands and protocol."""
 
 COLUMNS = ("uid", "name", "memory_size", "port", "sharding", "shards_count", "replication")
-"""Writable fields with a column of their own; every other writable one lives in `Bdb.config`."""
+"""Writable fields that have their own column. All other writable fields are in `Bdb.config`."""
 
 READ_ONLY = frozenset(
     {
@@ -47,13 +47,13 @@ READ_ONLY = frozenset(
         "other_passwords",
     }
 )
-"""Ignored in requests, because clients send back the object they got."""
+"""Ignored in requests, because clients send back the object that they received."""
 
 HIDDEN = frozenset({"other_passwords"})
-"""Kept with the fields of a database and never shown."""
+"""Stored with the fields of a database but never returned."""
 
 ALIASES = {"persistence": "data_persistence"}
-"""What clients are known to call a field otherwise; replies have the reference's name only."""
+"""Other names that clients use for fields. Replies contain the name of the Redis Enterprise REST API only."""
 
 SECRETS: dict[str, Any] = {
     "authentication_redis_pass": "",
@@ -64,8 +64,8 @@ SECRETS: dict[str, Any] = {
     "dataset_import_sources": [],
     "crdt_sources": [],
 }
-"""Shown to those who may edit the database, and what everybody else sees in their place: places for backups and sources are named
-with their credentials."""
+"""Fields that only users who can edit the database see, and the value that other users see instead. Locations of backups and sources
+contain credentials."""
 
 EFFECTIVE: dict[str, Any] = {
     "type": "redis",
@@ -99,7 +99,7 @@ EFFECTIVE: dict[str, Any] = {
     "slave_ha": False,
     "slave_ha_priority": 0,
 }
-"""Fields that this console acts on or checks."""
+"""Fields that the console implements or validates."""
 
 UNSUPPORTED: dict[str, Any] = {
     "ssl": False,
@@ -117,7 +117,7 @@ UNSUPPORTED: dict[str, Any] = {
     "rack_aware": False,
     "crdt": False,
 }
-"""Fields that may only have this value: asking for the feature is refused (`domain/bdb_rules.py`)."""
+"""Fields that must have this value, because the feature is not supported. Other values are rejected (`domain/bdb_rules.py`)."""
 
 ECHOED: dict[str, Any] = {
     "oss_sharding": False,
@@ -212,7 +212,7 @@ ECHOED: dict[str, Any] = {
     "query_performance_factor": {"active": False, "scaling_factor": 0},
     "replication_oom_threshold_percent": 5,
 }
-"""Fields kept and sent back without any effect yet."""
+"""Fields that are stored and returned without effect."""
 
 WITHOUT_DEFAULT = (
     "availability_api",
@@ -222,7 +222,7 @@ WITHOUT_DEFAULT = (
     "search_on_bigstore",
     "shards_blueprint",
 )
-"""Fields of the reference that are absent until given."""
+"""Fields of the Redis Enterprise REST API that are missing until they are set."""
 
 STATIC: dict[str, Any] = {
     "dns_address_master": "",
@@ -240,6 +240,6 @@ STATIC: dict[str, Any] = {
     "traffic_manually_disabled": False,
     "internal": False,
 }
-"""Read-only fields whose value never changes yet. The administrative password stays between console and agents."""
+"""Read-only fields with a constant value. The admin password is known to the console and the agents only."""
 
 CONFIG_DEFAULTS: dict[str, Any] = {**EFFECTIVE, **UNSUPPORTED, **ECHOED}

@@ -1,4 +1,4 @@
-"""A database as replies and the stream show it."""
+"""Databases in the format of replies and the event stream."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -26,13 +26,13 @@ from shardboard.schemas.times import iso
 
 class OldAddress(BaseModel):
     addr: str
-    until: str = Field(description="ISO time; earlier when its node leaves.")
+    until: str = Field(description="ISO 8601 time until which the address works; earlier if its node is removed.")
 
 
 class Endpoint(BaseModel):
     uid: str = Field(description='"<bdb>:<endpoint>"')
     addr: list[str] = Field(description="Addresses of the nodes that serve the port.")
-    old_addr: list[OldAddress] = Field(description="Addresses that clients must leave, while they answer (ours).")
+    old_addr: list[OldAddress] = Field(description="Addresses that still work but that clients have to stop using (extension).")
     addr_type: str
     dns_name: str
     port: int
@@ -45,27 +45,27 @@ ReshardPace = Literal["gentle", "fast"]
 
 
 class ReshardEstimate(BaseModel):
-    """At one pace; rounded up, and of other machines."""
+    """Estimate for one pace. It is rounded up, and based on measurements on other machines."""
 
     pace: ReshardPace
-    seconds: OptionalInt = Field(description="About so many; absent when sizes are not known.")
-    time: str = Field(description='"about 40 s", or a sentence that says why nobody knows.')
-    latency: str = Field(description="What clients notice, with what was measured.")
-    basis: str = Field(description="Where the rates come from.")
+    seconds: OptionalInt = Field(description="Estimated duration in seconds; missing if the sizes are unknown.")
+    time: str = Field(description='Duration as text such as "about 40 s", or the reason why it is unknown.')
+    latency: str = Field(description="Expected effect on latency, with measurements.")
+    basis: str = Field(description="Source of the rates.")
 
 
 class ReshardPreview(BaseModel):
-    """What another number of pairs would cost."""
+    """Estimated cost of another number of shard pairs."""
 
-    slots: int = Field(description="That move.")
-    keys: OptionalInt = Field(description="That move, by the newest samples.")
-    bytes: OptionalInt = Field(description="Of memory that move.")
-    pace: ReshardPace = Field(description="That the policy has now.")
+    slots: int = Field(description="Number of slots to move.")
+    keys: OptionalInt = Field(description="Number of keys to move, from the newest samples.")
+    bytes: OptionalInt = Field(description="Memory to move in bytes.")
+    pace: ReshardPace = Field(description="Current pace of the policy.")
     estimates: list[ReshardEstimate]
 
 
 class Bdb(BaseModel):
-    """The fields used most; replies carry all of the REST reference's."""
+    """The most used fields. Replies contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -73,26 +73,26 @@ class Bdb(BaseModel):
     name: str
     type: str
     status: str = Field(
-        description="State of the database's life.",
+        description="Status of the database.",
         json_schema_extra={"enum": ["pending", "active", "active-change-pending", "delete-pending", "creation-failed"]},
     )
-    status_detail: str = Field(description="One sentence, for example why the creation failed; else empty.")
+    status_detail: str = Field(description="Message, for example why the creation failed; otherwise empty.")
     incomplete_changes: list[str] = Field(
-        description="Fields of an earlier change that may not have reached all shards; the next change brings them along, and one "
-        "without a difference, `{}`, tries again (ours)."
+        description="Fields of an earlier change that may not have reached all shards. The next change includes them; an empty "
+        "change, `{}`, retries them (extension)."
     )
-    progress: float = Field(description="0-100 while an action runs on the database, else 100.")
-    action_uid: OptionalStr = Field(description="Running action; absent when idle.")
-    memory_size: int = Field(description="Bytes for the whole database, replicas included; 0 = no limit.")
-    port: int = Field(description="As asked for: 0 when assigned. The real one is in endpoints.")
+    progress: float = Field(description="0-100 while an action runs on the database, otherwise 100.")
+    action_uid: OptionalStr = Field(description="Uid of the running action; missing if there is none.")
+    memory_size: int = Field(description="Memory limit of the database in bytes, including replicas; 0 = no limit.")
+    port: int = Field(description="Requested port; 0 if the console assigned it. `endpoints` contains the assigned port.")
     endpoints: list[Endpoint]
     sharding: bool
-    shards_count: int = Field(description="Primaries.")
+    shards_count: int = Field(description="Number of primaries.")
     shard_list: list[int]
-    shards_in_sync: int = Field(description="Shards that run and, being replicas, have caught up.")
+    shards_in_sync: int = Field(description="Number of running primaries, and of replicas that are in sync.")
     shards_total: int
-    shards_down: int = Field(description="Shards whose process does not run or does not answer.")
-    primaries_down: int = Field(description="How many of these are primaries: their slots are not served.")
+    shards_down: int = Field(description="Number of shards whose process does not run or does not respond.")
+    primaries_down: int = Field(description="Number of these that are primaries. Their slots are not served.")
     shard_key_regex: list[RegexRule]
     oss_cluster: bool
     proxy_policy: ProxyPolicy
@@ -104,14 +104,14 @@ class Bdb(BaseModel):
     eviction_policy: EvictionPolicy
     roles_permissions: list[RolePermission]
     authentication_redis_pass: str = Field(
-        description="Empty for users who may not edit the database. The first of its passwords; the others are not shown."
+        description="First password of the default user; the others are not returned. Empty for users who cannot edit the database."
     )
-    passwords_count: int = Field(description="By how many passwords the default user gets in (ours).")
-    authentication: bool = Field(description="Whether clients need a password; told to everybody, unlike the password.")
+    passwords_count: int = Field(description="Number of passwords of the default user (extension).")
+    authentication: bool = Field(description="Whether clients need a password. Unlike the password, all users see it.")
     default_user: bool
-    bigstore: bool = Field(description="On flash: memory_size is RAM and flash together.")
-    bigstore_ram_size: int = Field(description="Bytes of memory_size that may be RAM; 0 when not on flash.")
-    traffic_manually_disabled: bool = Field(description="Its endpoints are closed by `stop_traffic`.")
+    bigstore: bool = Field(description="Whether the database is on flash: memory_size is the sum of RAM and flash.")
+    bigstore_ram_size: int = Field(description="RAM limit in bytes, as a part of memory_size; 0 if the database is not on flash.")
+    traffic_manually_disabled: bool = Field(description="Whether `stop_traffic` has closed the endpoints.")
     io_threads: int = Field(description="Threads of each shard that read requests and write replies; 1 = off.")
     tags: list[Tag]
     redis_version: str
@@ -120,7 +120,7 @@ class Bdb(BaseModel):
     last_changed_time: str
     reshard_preview: Annotated[
         ReshardPreview | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)
-    ] = Field(description="Of a dry run of another shards_count: what it would cost (ours).")
+    ] = Field(description="Estimated cost, in a dry run that changes shards_count (extension).")
 
 
 _KEPT_ONLY = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
@@ -136,7 +136,7 @@ def render(
     progress: float | None = None,
     secrets: bool = False,
 ) -> dict[str, Any]:
-    """All fields of the reference and ours. `progress` is that of the running action; `secrets` shows passwords."""
+    """Render all fields. `progress` is the progress of the running action. `secrets` includes passwords."""
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
     passwords = bdb.passwords
     config = {name: value for name, value in config.items() if name not in _KEPT_ONLY}
@@ -171,7 +171,7 @@ def render(
 
 
 def blueprint(shards: Sequence[ShardRow]) -> list[dict[str, Any]]:
-    """Where each pair is, in the form of the REST reference (3.9)."""
+    """Return the nodes of each shard pair, in the format of the Redis Enterprise REST API."""
     pairs: dict[int, list[ShardRow]] = {}
     for shard in shards:
         pairs.setdefault(shard.pair, []).append(shard)
@@ -188,12 +188,12 @@ def blueprint(shards: Sequence[ShardRow]) -> list[dict[str, Any]]:
 
 
 def in_sync(shard: ShardRow) -> bool:
-    """A primary that serves, or a replica that has caught up with it."""
+    """Return whether the shard is a primary that serves its slots, or a replica that is in sync."""
     return is_ready(shard.observed_status, shard.current_role, shard.observed_link)
 
 
 def is_down(shard: ShardRow) -> bool:
-    """Its process does not run, or does not answer; one that nobody has seen yet is being started."""
+    """Return whether the process does not run or does not respond. A shard without observation yet is being started."""
     return shard.observed_status not in ("ok", "loading", "unknown")
 
 

@@ -1,4 +1,4 @@
-"""Runs side by side."""
+"""Comparison of benchmark runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,33 +13,33 @@ class Compared(BaseModel):
     uid: int
     name: str
     status: str
-    repetitions: int = Field(description="Of the last phase, as far as they were measured.")
+    repetitions: int = Field(description="Number of measured repetitions of the last phase.")
     percentiles: list[Percentile] = Field(
-        description="Of all repetitions of the last phase; empty where it is not known."
+        description="Latency by percentile over all repetitions of the last phase; empty if it is unknown."
     )
 
 
 class Difference(BaseModel):
-    """Of a run from the first."""
+    """Difference of a run from the first run."""
 
     ratio: float
     stands_out: bool | None = Field(
-        description="Whether it is more than the noise between repetitions; null when a run has only one."
+        description="Whether the difference is larger than the variation between repetitions; null if a run has only one repetition."
     )
-    noise: float | None = Field(description="How much the ratio may differ from 1 by chance.")
+    noise: float | None = Field(description="Deviation of the ratio from 1 that can be random.")
 
 
 class Figure(BaseModel):
     name: str
     values: list[Spread | None]
-    differences: list[Difference | None] = Field(description="From the second run on.")
+    differences: list[Difference | None] = Field(description="One entry per run, starting with the second.")
 
 
 class Setting(BaseModel):
-    """Something that is not the same in all runs."""
+    """A setting that differs between the runs."""
 
-    name: str = Field(description="Its path in the run.")
-    label: str = Field(description="The same in words.")
+    name: str = Field(description="Path of the setting in the run.")
+    label: str = Field(description="Name of the setting as text.")
     values: list[str | int | float | bool | None]
 
 
@@ -50,7 +50,7 @@ class Comparison(BaseModel):
 
 
 def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`runs` are benchmarks as the API shows them."""
+    """Render the comparison. `runs` are benchmarks in the format of the API."""
     counts = [_measured(run) for run in runs]
     told = [
         {

@@ -1,4 +1,4 @@
-"""What happened in the cluster while a run was under way."""
+"""Cluster activity during a benchmark run."""
 
 from collections.abc import Callable, Sequence
 from math import isnan
@@ -22,13 +22,13 @@ NODE = ("cpu_user", "cpu_system", "cpu_idle", "free_memory", "ingress_bytes", "e
 
 
 class Columns(BaseModel):
-    """Columns over time: `count` intervals of `step` seconds from `from` on; null = gap."""
+    """Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap."""
 
     from_: int = Field(alias="from")
     step: int
     count: int
     metrics: list[str]
-    series: dict[str, list[list[float | None]]] = Field(description="By uid, one list per metric.")
+    series: dict[str, list[list[float | None]]] = Field(description="One list per metric, by uid.")
 
 
 class Meanwhile(BaseModel):

@@ -1,4 +1,4 @@
-"""Requests that order or describe a benchmark. Whether a workload can be carried out is for `domain/workload.py`."""
+"""Requests that start or describe a benchmark. `domain/workload.py` validates workloads."""
 
 from typing import Any, Literal
 
@@ -25,9 +25,9 @@ class Strict(BaseModel):
 
 
 class Command(Strict):
-    """A command in place of SET and GET."""
+    """A custom command instead of SET and GET."""
 
-    command: str = Field(min_length=1, max_length=10_000, description="__key__ and __data__ are filled in.")
+    command: str = Field(min_length=1, max_length=10_000, description="The generator replaces `__key__` and `__data__`.")
     ratio: int = Field(default=1, ge=0, le=10**9)
     key_pattern: Literal["R", "S", "P", "G", "Z"] = "R"
 
@@ -43,7 +43,7 @@ _TYPES: dict[str, Any] = {
 
 
 def _field(option: Option) -> Any:
-    """Bounds are documented here and enforced by the domain, which knows the sentence for each."""
+    """Return the field of an option. Its limits are documented here and enforced by the domain, which defines the messages."""
     told: dict[str, Any] = {}
     if option.kind in ("integer", "number"):
         told = {"minimum": option.least, "maximum": option.most}
@@ -55,13 +55,13 @@ def _field(option: Option) -> Any:
 Workload: Any = create_model(
     "Workload",
     __base__=Strict,
-    __doc__="Options of memtier_benchmark with underscores; what is left out is as memtier has it (`x-default`).",
+    __doc__="Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`).",
     **{name: _field(option) for name, option in OPTIONS.items()},
 )
 
 
 class Sla(Strict):
-    """Limits that the measured phase must keep."""
+    """Limits for the measured phase."""
 
     average_ms: float | None = Field(default=None, gt=0, le=1e6, strict=False)
     p50_ms: float | None = Field(default=None, gt=0, le=1e6, strict=False)
@@ -70,12 +70,12 @@ class Sla(Strict):
     min_ops_per_second: float | None = Field(default=None, gt=0, le=1e12, strict=False)
     max_errors: int | None = Field(default=None, ge=0, le=10**15)
     max_outage_seconds: float | None = Field(
-        default=None, ge=0, le=1e6, strict=False, description="Of the shard that was away longest."
+        default=None, ge=0, le=1e6, strict=False, description="Longest outage of any shard in seconds."
     )
 
 
 class Phase(Strict):
-    """A part of a run. Its options replace those of the run's own workload."""
+    """A phase of a run. Its options replace those of the workload of the run."""
 
     name: str = Field(min_length=1, max_length=60)
     workload: Workload | None = None
@@ -83,9 +83,9 @@ class Phase(Strict):
 
 
 class PlannedDrill(Strict):
-    """A fault in the last phase. Needs the policy `drills_enabled` and an administrator."""
+    """A failure drill in the last phase. Requires the policy `drills_enabled` and the role `admin`."""
 
-    at_seconds: int = Field(ge=0, le=7 * 86_400, description="After the last phase began.")
+    at_seconds: int = Field(ge=0, le=7 * 86_400, description="Seconds after the start of the last phase.")
     kind: Literal["reboot", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
     node_uid: int = Field(ge=1, le=2**31 - 1)
     shard_uid: int | None = Field(default=None, ge=1, le=2**31 - 1)
@@ -93,7 +93,7 @@ class PlannedDrill(Strict):
 
 
 class BenchmarkCreate(Strict):
-    """A run. What it does is said by `workload` or `command_line`, and by `phases` when there are several parts."""
+    """A benchmark run. Set `workload` or `command_line`, and `phases` if the run has several."""
 
     name: str = NAME
     bdb_uid: int = Field(ge=1, le=2**31 - 1)
@@ -101,34 +101,34 @@ class BenchmarkCreate(Strict):
     command_line: str | None = Field(
         default=None,
         max_length=20_000,
-        description="A memtier_benchmark command line as text, instead of workload. What it says of the target is ignored.",
+        description="A memtier_benchmark command line, instead of `workload`. Options about the target are ignored.",
     )
     phases: list[Phase] = Field(
-        default=[], max_length=MAX_PHASES, description="One after the other; the last is measured."
+        default=[], max_length=MAX_PHASES, description="Phases, executed one after the other. The last one is measured."
     )
     repetitions: int | None = Field(
-        default=None, ge=1, le=MAX_REPETITIONS, description="How often the last phase runs; once when left out."
+        default=None, ge=1, le=MAX_REPETITIONS, description="Number of repetitions of the last phase. Default: 1."
     )
     load_nodes: list[int] = Field(
         default=[],
         max_length=100,
-        description="Uids of the nodes that put the load; the console chooses one when empty.",
+        description="Uids of the nodes that generate the load; empty: the console chooses one.",
     )
     tool: Tool = Field(
         default=OWN,
-        description="The load generator; memtier_benchmark where it is on the PATH of the load nodes' agents.",
+        description="Load generator. memtier_benchmark must be on the PATH of the load nodes' agents.",
     )
     password_in_arguments: bool = Field(
         default=False,
-        description="Agree that memtier_benchmark gets the database's password as an argument, which others on its node can read.",
+        description="Confirm that memtier_benchmark gets the database password as an argument, which other users of the node can read.",
     )
     sla: Sla | None = None
     drill: PlannedDrill | None = None
     overwrite: bool = Field(
         default=False,
-        description="Go on although keys that are not of a benchmark may be overwritten, or memory run out.",
+        description="Confirm that the run may overwrite keys that are not from a benchmark, or exceed the memory.",
     )
-    scenario: str = Field(default="", max_length=60, description="The library's scenario that this was made from.")
+    scenario: str = Field(default="", max_length=60, description="Name of the scenario that the run is based on.")
     notes: str = Field(default="", max_length=20_000)
     tags: list[Tag] = Field(default=[], max_length=50)
 
@@ -142,6 +142,6 @@ class BenchmarkUpdate(Strict):
 
 
 class CommandLine(Strict):
-    """Text to be understood."""
+    """A command line to parse."""
 
     command_line: str = Field(max_length=20_000)

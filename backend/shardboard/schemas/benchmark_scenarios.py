@@ -1,4 +1,4 @@
-"""Published benchmarks, as published and at another size."""
+"""Published benchmarks, with the original size and scaled."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from shardboard.schemas.benchmarks import PhaseShown
 
 
 class Order(BaseModel):
-    """Fields of an order; a database and load nodes are still to be chosen."""
+    """Fields of a request to start a run, without the database and the load nodes."""
 
     scenario: str
     name: str
@@ -18,18 +18,18 @@ class Order(BaseModel):
     repetitions: int
     sla: Sla | None
     drill: PlannedDrill | None
-    database: dict[str, Any] = Field(description="A body for POST /v1/bdbs, as far as the scenario says.")
+    database: dict[str, Any] = Field(description="Fields for `POST /v1/bdbs` that the scenario defines.")
 
 
 class Scenario(BaseModel):
     name: str
     title: str
-    source: str = Field(description="Where it was published, and what came out.")
+    source: str = Field(description="Publication and published results.")
     about: str
-    needs: str = Field(description="What must be there; empty when any database will do.")
+    needs: str = Field(description="Requirements; empty if any database is suitable.")
     scale: float
     order: Order
-    full: Order = Field(description="As published.")
+    full: Order = Field(description="The request at the published size.")
 
 
 def render(scenario: Any, scale: float) -> dict[str, Any]:

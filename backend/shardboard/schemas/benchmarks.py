@@ -1,4 +1,5 @@
-"""A benchmark as replies and the stream show it. Latencies are milliseconds here, microseconds on the generator's lines."""
+"""Benchmarks in the format of replies and the event stream. Latencies are in milliseconds here, and in microseconds in the output of the
+generator."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,28 +20,28 @@ from shardboard.schemas.times import iso
 
 
 class Outage(BaseModel):
-    """From the last good operation of a shard to the first one after, as the load generator saw it."""
+    """Time without successful operations on a shard, as measured by the load generator: from the last success to the next one."""
 
     shard: str = Field(description="address:port")
     began: float = Field(description="Epoch seconds.")
     ended: float | None
     seconds: float
     errors: dict[str, int]
-    lost: int = Field(description="Requests without an answer.")
+    lost: int = Field(description="Requests without a reply.")
     retried: int
 
 
 class Figures(BaseModel):
-    """What was measured in some time. Percentiles are read from added histograms; null when nothing succeeded."""
+    """Measurements of a period. Percentiles are computed from merged histograms; null if no operation succeeded."""
 
     seconds: float
-    ops: int = Field(description="Good operations; errors and redirections are none.")
+    ops: int = Field(description="Successful operations, without errors and redirections.")
     ops_per_second: float
     reads: int
     writes: int
     misses: int
     redirected: int
-    errors: dict[str, int] = Field(description="By type.")
+    errors: dict[str, int] = Field(description="Number of errors by type.")
     sent_bytes: int
     received_bytes: int
     average_ms: float | None
@@ -52,22 +53,22 @@ class Figures(BaseModel):
 
 
 class Percentile(BaseModel):
-    """A point of the curve: so many percent of all requests took no longer."""
+    """Point of the latency distribution: this percentage of all requests took at most `ms`."""
 
     percentile: float = Field(description="0-100; 100 is the slowest request.")
     ms: float
 
 
 class Generator(BaseModel):
-    """How the load generators themselves did: figures of one that has no processor left are about it, not the database."""
+    """State of the load generators. If they have no CPU time left, the measurements do not describe the database."""
 
-    busiest_thread_cpu: float | None = Field(description="0-1, of the busiest thread in its busiest second.")
-    schedule_lag_ms: float | None = Field(description="Open loop: how late requests were sent at most.")
+    busiest_thread_cpu: float | None = Field(description="CPU usage of the busiest thread in its busiest second, 0-1.")
+    schedule_lag_ms: float | None = Field(description="Maximum delay of requests behind the schedule (open loop) in milliseconds.")
     is_bottleneck: bool
 
 
 class Result(Figures):
-    """One repetition of one phase, all load nodes together."""
+    """Measurements of one repetition of one phase, summed over all load nodes."""
 
     phase: int
     phase_name: str
@@ -78,23 +79,23 @@ class Result(Figures):
     longest_outage_seconds: float
     generator: Generator
     percentiles: list[Percentile] = Field(
-        default=[], description="Latency by percentile, rising; empty of runs before this was kept."
+        default=[], description="Latency by percentile, ascending; empty for runs of earlier releases."
     )
     stopped: bool
     warnings: list[str]
 
 
 class Spread(BaseModel):
-    """A figure over the repetitions of the measured phase."""
+    """Distribution of a measurement over the repetitions of the measured phase."""
 
     mean: float
     least: float
     most: float
-    deviation: float = Field(description="Standard deviation; 0 for one repetition.")
+    deviation: float = Field(description="Standard deviation; 0 if there is one repetition.")
 
 
 class Limit(BaseModel):
-    """One limit of the SLA and what was measured."""
+    """A limit of the SLA and the measured value."""
 
     name: str
     limit: float
@@ -103,16 +104,16 @@ class Limit(BaseModel):
 
 
 class Verdict(BaseModel):
-    kept: bool | None = Field(description="null without limits or without a measurement.")
+    kept: bool | None = Field(description="Whether all limits were kept; null without limits or measurements.")
     limits: list[Limit]
 
 
 class Summary(BaseModel):
     results: list[Result]
     percentiles: list[Percentile] = Field(
-        default=[], description="Of all repetitions of the measured phase, from added histograms."
+        default=[], description="Latency by percentile over all repetitions of the measured phase, from merged histograms."
     )
-    spread: dict[str, Spread] = Field(description="By name of a figure.")
+    spread: dict[str, Spread] = Field(description="Distributions by name of the measurement.")
     verdict: Verdict
 
 
@@ -122,7 +123,7 @@ class PhaseShown(BaseModel):
 
 
 class Load(BaseModel):
-    """One run of the load generator on one node."""
+    """Execution of the load generator on one node."""
 
     phase: int
     repetition: int
@@ -135,7 +136,7 @@ class Load(BaseModel):
 
 
 class Benchmark(BaseModel):
-    """A run."""
+    """A benchmark run."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -146,11 +147,11 @@ class Benchmark(BaseModel):
     bdb_uid: int
     bdb_name: str
     status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "stopped"]})
-    detail: str = Field(description="One sentence, for example why it failed; else empty.")
+    detail: str = Field(description="Message, for example why the run failed; otherwise empty.")
     progress: float = Field(description="0-100")
-    phase: int | None = Field(description="Index of the phase that runs; null when none does.")
+    phase: int | None = Field(description="Index of the running phase; null if none is running.")
     repetition: int | None
-    time_left: float | None = Field(description="Seconds, as far as the phases say how long they take.")
+    time_left: float | None = Field(description="Estimated remaining time in seconds; phases without a fixed duration are not included.")
     phases: list[PhaseShown]
     repetitions: int
     load_nodes: list[int]
@@ -158,9 +159,9 @@ class Benchmark(BaseModel):
     sla: Sla | None
     drill: PlannedDrill | None
     scenario: str
-    facts: dict[str, Any] = Field(description="Database, engine and machines as they were.")
+    facts: dict[str, Any] = Field(description="Database, engine and machines at the time of the run.")
     loads: list[Load]
-    summary: Summary | None = Field(description="null until it has ended.")
+    summary: Summary | None = Field(description="Results; null until the run has ended.")
     originator: str
     action_uid: str
     created_time: str
@@ -169,21 +170,21 @@ class Benchmark(BaseModel):
 
 
 class Part(BaseModel):
-    """The seconds of one repetition of one phase. Columns have one value per second; null = nothing known."""
+    """Seconds of one repetition of one phase. Columns have one value per second; null = unknown."""
 
     phase: int
     phase_name: str
     repetition: int
     began_at: float | None
-    first: int = Field(description="Which second of the load the columns begin with.")
-    at: list[float] = Field(description="Ends of the seconds, epoch.")
+    first: int = Field(description="Second of the load with which the columns start.")
+    at: list[float] = Field(description="End of each second, in epoch seconds.")
     columns: dict[str, list[float | None]] = Field(
         description="ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, "
         "p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu"
     )
     errors: dict[str, list[int]] = Field(description="Errors per second, by type.")
     histograms: list[dict[str, int]] | None = Field(
-        default=None, description="With ?histograms=true: counts by microseconds, per second."
+        default=None, description="Counts by latency in microseconds, for each second. Only with `?histograms=true`."
     )
 
 
@@ -193,37 +194,37 @@ class Series(BaseModel):
 
 
 class Understood(BaseModel):
-    """A pasted command line as a workload."""
+    """A memtier_benchmark command line, converted to a workload."""
 
     workload: Workload
     repetitions: int | None
-    ignored: list[str] = Field(description="Options about the target or about files: the console decides these.")
+    ignored: list[str] = Field(description="Ignored options about the target or about files, which the console defines.")
 
 
 class Concern(BaseModel):
-    """Something to know before the run."""
+    """A problem that the preflight check has found."""
 
     code: str
     description: str
-    blocks: bool = Field(description="The run is refused unless it is ordered with the field that `agree` names.")
+    blocks: bool = Field(description="Whether the run is rejected unless the field that `agree` names is set.")
     agree: str = Field(json_schema_extra={"enum": ["overwrite", "password_in_arguments"]})
 
 
 class Preflight(BaseModel):
-    """What a run would do. Nothing is written."""
+    """What a run would do. Nothing is stored."""
 
     phases: list[PhaseShown]
     repetitions: int
     load_nodes: list[int]
-    seconds: int | None = Field(description="null when a number of requests decides how long it takes.")
-    keys: int = Field(description="That it may write, at most.")
-    memory: int = Field(description="Bytes that these keys take, about, replicas included.")
-    keys_present: int | None = Field(description="In the database now.")
+    seconds: int | None = Field(description="Duration in seconds; null if a number of requests limits the run.")
+    keys: int = Field(description="Maximum number of keys that the run can write.")
+    memory: int = Field(description="Estimated memory of these keys in bytes, including replicas.")
+    keys_present: int | None = Field(description="Current number of keys in the database.")
     concerns: list[Concern]
 
 
 class Removed(BaseModel):
-    """The reply to a removal."""
+    """Reply to the deletion of a run."""
 
     uid: int
 

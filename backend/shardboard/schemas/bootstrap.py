@@ -1,4 +1,4 @@
-"""The bootstrap objects of the REST reference (3.8)."""
+"""Models of the bootstrap endpoints of the Redis Enterprise REST API."""
 
 import re
 from typing import Any
@@ -15,13 +15,13 @@ _HOST_NAME = re.compile(
 
 
 class _Wire(BaseModel):
-    """Members that only concern Redis Enterprise's own nodes are ignored."""
+    """Fields that only concern nodes of Redis Enterprise are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
 class ClusterPart(_Wire):
-    name: str = Field(description="Host name of the cluster, RFC 1123, at most 64 characters.")
+    name: str = Field(description="Host name of the cluster (RFC 1123), at most 64 characters.")
 
 
 class Credentials(_Wire):
@@ -35,7 +35,7 @@ class CreateCluster(_Wire):
 
 
 class Bootstrap(CreateCluster):
-    """The form without the action in the path."""
+    """Body of the request without the action in the path."""
 
     action: str
 
@@ -52,12 +52,12 @@ class BootstrapState(BaseModel):
 
 
 def is_host_name(name: str) -> bool:
-    """RFC 1123, at most 64 characters."""
+    """Return whether this is a host name according to RFC 1123 with at most 64 characters."""
     return _HOST_NAME.fullmatch(name) is not None
 
 
 def render(cluster: ClusterRow, machine: dict[str, Any]) -> dict[str, Any]:
-    """`machine` describes the one that the console runs on; empty for callers who are not to know."""
+    """Render the state. `machine` describes the console's machine; it is empty for clients without credentials."""
     status = {"state": cluster.bootstrap_state, "start_time": iso(cluster.created_at)}
     if cluster.bootstrap_state == "completed":
         status["end_time"] = iso(cluster.created_at)

@@ -1,4 +1,4 @@
-"""Certificates of the REST reference (`/v1/cluster/certificates`); keys are not told."""
+"""Models of certificates (`/v1/cluster/certificates` of the Redis Enterprise REST API). Private keys are never returned."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,53 +9,54 @@ from pydantic import BaseModel, ConfigDict, Field
 from shardboard.schemas.times import iso
 
 CONSOLE = ("api", "cm", "metrics_exporter")
-"""Names of the console's one certificate in the reference, which has a certificate for each of these ports."""
+"""Names of the console's certificate. Redis Enterprise has a certificate for each of these ports; the console has one for all."""
 CHARACTERS = 64 * 1024
 
 
 class OfConsole(BaseModel):
-    """The certificate that the console's ports show."""
+    """The certificate that the console's ports serve."""
 
     source: str = Field(
-        description="own: of the console's authority; installed: over the API; settings: SHARDBOARD_TLS_CERT.",
+        description="`own`: signed by the console's CA; `installed`: installed with the API; `settings`: from `SHARDBOARD_TLS_CERT`.",
         json_schema_extra={"enum": ["own", "installed", "settings"]},
     )
     subject: str
     issuer: str
-    names: list[str] = Field(description="Host names and addresses that it holds for.")
+    names: list[str] = Field(description="Host names and addresses that the certificate is valid for.")
     valid_from: str = Field(json_schema_extra={"format": "date-time"})
     valid_until: str = Field(json_schema_extra={"format": "date-time"})
     fingerprint: str = Field(description="SHA-256, hexadecimal.")
 
 
 class OfBdb(BaseModel):
-    uid: int = Field(description="The database.")
-    certificate: str = Field(description="PEM; all its shards, and proxies towards them, show this one.")
+    uid: int = Field(description="Uid of the database.")
+    certificate: str = Field(description="PEM. All shards of the database, and proxies that connect to them, use it.")
     valid_until: str = Field(json_schema_extra={"format": "date-time"})
-    authority: str = Field(description="Of our own: SHA-256 of the certificate of the authority that signed it.")
+    authority: str = Field(description="SHA-256 fingerprint of the CA certificate that signed it (extension).")
     replacing: str = Field(
-        description="Of our own: the step of replacing the authority that shards are being told of; empty when it is not replaced.",
+        description="Current step of the replacement of the database's CA; empty if it is not being replaced (extension).",
         json_schema_extra={"enum": ["", "announced", "shown", "forgotten"]},
     )
 
 
 class Certificates(BaseModel):
-    api_cert: str = Field(description="PEM, with its chain: what the page and the REST API show.")
-    cm_cert: str = Field(description="The same: the page is served by it.")
-    metrics_exporter_cert: str = Field(description="The same.")
-    ca_cert: str = Field(description="PEM of the console's own authority.")
-    console: OfConsole = Field(description="What api_cert says.")
-    data_internode_encryption: list[OfBdb] = Field(description="Of databases whose shards speak TLS with each other.")
+    api_cert: str = Field(description="Certificate of the web UI and the REST API, with its chain (PEM).")
+    cm_cert: str = Field(description="Same as `api_cert`.")
+    metrics_exporter_cert: str = Field(description="Same as `api_cert`.")
+    ca_cert: str = Field(description="Certificate of the console's CA (PEM).")
+    console: OfConsole = Field(description="Contents of `api_cert`.")
+    data_internode_encryption: list[OfBdb] = Field(description="Certificates of databases whose shards use TLS between nodes.")
 
 
 class NewCertificate(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    name: str = Field(max_length=64, description=f"{', '.join(CONSOLE)}: they are one certificate.", examples=["api"])
+    name: str = Field(max_length=64, description=f"One of {', '.join(CONSOLE)}, which share one certificate.", examples=["api"])
     certificate: str = Field(
-        max_length=CHARACTERS, description="PEM; the console's own first, then those that signed it, one after another."
+        max_length=CHARACTERS,
+        description="PEM: the certificate of the console, followed by the intermediate CA certificates in order.",
     )
-    key: str = Field(max_length=CHARACTERS, description="PEM, without a passphrase.")
+    key: str = Field(max_length=CHARACTERS, description="Private key (PEM) without a passphrase.")
 
 
 class NewCertificates(BaseModel):
@@ -68,20 +69,20 @@ class Rotate(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: str = Field(
-        default="", max_length=64, description="data_internode_encryption, which is all that can be replaced."
+        default="", max_length=64, description="`data_internode_encryption`, the only kind that can be replaced."
     )
     authority: bool = Field(
         default=False,
-        description="Of our own: other authorities, too, so that nothing that was signed before opens a shard any more.",
+        description="Also replace the CAs of the databases, so that shards reject all earlier certificates (extension).",
     )
 
 
 class Rotated(BaseModel):
-    databases: int = Field(description="How many have another certificate now.")
+    databases: int = Field(description="Number of databases with a new certificate.")
 
 
 class Signed(Protocol):
-    """What is told of any certificate."""
+    """Fields of any certificate."""
 
     @property
     def subject(self) -> str: ...
@@ -96,7 +97,7 @@ class Signed(Protocol):
 
 
 class Identity(Signed, Protocol):
-    """What is told of a server's, and its chain."""
+    """Fields of a server certificate, and its chain."""
 
     @property
     def names(self) -> list[str]: ...
@@ -104,7 +105,7 @@ class Identity(Signed, Protocol):
 
 
 class ShardIdentity(Protocol):
-    """What is told of a database's."""
+    """Fields of the certificate of a database."""
 
     @property
     def certificate(self) -> str: ...
@@ -133,7 +134,7 @@ def of_any(certificate: Signed) -> dict[str, Any]:
 def render(
     source: str, identity: Identity, authority: str, of_bdbs: Iterable[tuple[int, ShardIdentity]]
 ) -> dict[str, Any]:
-    """`of_bdbs`: uids of databases, and what their shards show."""
+    """Render all certificates. `of_bdbs` are uids of databases with the certificates of their shards."""
     own = identity.chain_pem()
     return {
         "api_cert": own,

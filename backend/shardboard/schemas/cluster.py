@@ -1,4 +1,4 @@
-"""The cluster and its policy: requests and replies."""
+"""Models of the cluster and its policy."""
 
 from dataclasses import asdict
 from typing import Any, Self
@@ -15,7 +15,7 @@ from shardboard.schemas.times import iso
 
 
 class _Settings(BaseModel):
-    """A partial update of a table of defaults: known names only change with a value of their own type."""
+    """Partial update of a table of defaults. Known fields accept only values of their type."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -38,9 +38,9 @@ class _Settings(BaseModel):
 
 
 class ClusterUpdate(_Settings):
-    """Fields of the cluster to change. Read-only and unknown ones are ignored; of an object only the given members change."""
+    """Fields of the cluster to change. Read-only and unknown fields are ignored. In objects, only the given members change."""
 
-    reserved_ports: list[int] = Field(default=[], max_length=1000, description="Ports that no database may get.")
+    reserved_ports: list[int] = Field(default=[], max_length=1000, description="Ports that databases cannot use.")
 
     @model_validator(mode="after")
     def _check_all(self) -> Self:
@@ -52,9 +52,9 @@ class ClusterUpdate(_Settings):
 
 
 class PolicyUpdate(_Settings):
-    """Fields of the policy to change. Unknown ones are ignored."""
+    """Fields of the policy to change. Unknown fields are ignored."""
 
-    shards_overbooking: bool = Field(default=True, description="Databases may be promised more memory than nodes have.")
+    shards_overbooking: bool = Field(default=True, description="Whether databases can get higher memory limits than the nodes have memory.")
     default_shards_placement: str = "dense"
 
     @model_validator(mode="after")
@@ -67,7 +67,7 @@ class PolicyUpdate(_Settings):
 
 
 class Cluster(BaseModel):
-    """The fields used most; replies carry those of the REST reference."""
+    """The most used fields. Replies contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -78,18 +78,18 @@ class Cluster(BaseModel):
     reserved_ports: list[int]
     rack_aware: bool
     slave_ha: bool
-    shards_overbooking: bool = Field(description="Copy of the policy.")
+    shards_overbooking: bool = Field(description="Same as in the policy.")
 
 
 class WholeCluster(Cluster):
-    """With what it consists of (ours, as some clients expect it)."""
+    """The cluster with its nodes, databases and capacity (extension, expected by some clients)."""
 
     status: str = Field(json_schema_extra={"enum": ["active"]})
-    nodes: list[int] = Field(description="Their uids.")
-    databases: list[int] = Field(description="Their uids.")
+    nodes: list[int] = Field(description="Uids of the nodes.")
+    databases: list[int] = Field(description="Uids of the databases.")
     total_shards: int
-    total_memory: int = Field(description="Bytes of all machines; one that several nodes share counts once.")
-    used_memory: int = Field(description="Bytes of all shards in the newest second; 0 without one.")
+    total_memory: int = Field(description="Memory of all machines in bytes. A machine that several nodes share is counted once.")
+    used_memory: int = Field(description="Memory usage of all shards in the newest second in bytes; 0 without a sample.")
 
 
 class Policy(BaseModel):
@@ -102,17 +102,17 @@ class Policy(BaseModel):
 
 
 def policy_of(cluster: ClusterRow) -> dict[str, Any]:
-    """The policy in force, by name."""
+    """Return all rules of the policy by name."""
     return asdict(cluster.rules)
 
 
 def reserved_ports_of(cluster: ClusterRow) -> set[int]:
-    """Ports that no database may have."""
+    """Return the ports that databases cannot use."""
     return {*SYSTEM_RESERVED_PORTS, *cluster.settings.reserved_ports}
 
 
 def render(cluster: ClusterRow, *, https_port: int, http_port: int) -> dict[str, Any]:
-    """All fields."""
+    """Render all fields of the cluster."""
     rules = cluster.rules
     return {
         "name": cluster.name,

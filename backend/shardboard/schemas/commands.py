@@ -1,4 +1,4 @@
-"""The most used commands of a database, on the wire."""
+"""Models of the most used commands of a database."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -14,35 +14,35 @@ OptionalFloat = Annotated[float | SkipJsonSchema[None], Field(default=None, json
 
 
 class CommandRow(BaseModel):
-    name: str = Field(description="Lower case; `unknown`: all that the engine does not know.")
-    calls_per_second: float = Field(description="Replies to clients, errors included.")
-    errors_per_second: float = Field(description="Replies that were errors, of a shard's making or of the endpoint's.")
+    name: str = Field(description="Name in lower case; `unknown`: all commands that the engine does not support.")
+    calls_per_second: float = Field(description="Replies to clients, including errors.")
+    errors_per_second: float = Field(description="Error replies of shards and of the endpoint.")
     avg_latency: OptionalFloat = Field(
-        description="Milliseconds from a request's arrival until its reply left; absent where no shard answered."
+        description="Milliseconds from the arrival of a request until its reply is sent; missing if no shard replied."
     )
-    p50_latency: OptionalFloat = Field(description="Milliseconds, at most 3 % too high; absent as the average is.")
-    p99_latency: OptionalFloat = Field(description="Milliseconds, at most 3 % too high; absent as the average is.")
+    p50_latency: OptionalFloat = Field(description="Milliseconds, at most 3 % too high; missing if no shard replied.")
+    p99_latency: OptionalFloat = Field(description="Milliseconds, at most 3 % too high; missing if no shard replied.")
 
 
 class CommandNode(BaseModel):
     """A node with an endpoint of the database."""
 
     node_uid: str
-    detail: str = Field(description="Why its proxy told nothing; else empty.")
+    detail: str = Field(description="Reason why its proxy returned no data; otherwise empty.")
 
 
 class EndpointCommands(BaseModel):
     bdb_uid: int
     interval: OptionalFloat = Field(
-        description="Seconds that the figures are of, up to 60; absent where no proxy told."
+        description="Duration in seconds that the rates cover, up to 60; missing if no proxy returned data."
     )
-    commands: list[CommandRow] = Field(description="The most used ones, the highest rate first.")
+    commands: list[CommandRow] = Field(description="Most used commands, those with the highest rate first.")
     nodes: list[CommandNode]
-    detail: str = Field(description="One sentence when not all proxies told; else empty.")
+    detail: str = Field(description="Message if some proxies returned no data; otherwise empty.")
 
 
 def render(bdb_uid: int, told: Sequence[Told]) -> dict[str, Any]:
-    """All proxies of a database together."""
+    """Render the commands, summed over all proxies of a database."""
     seconds = commands.interval(told)
     return {
         "bdb_uid": bdb_uid,
@@ -67,13 +67,13 @@ def _millis(value: float | None) -> float | None:
 
 
 def _silence(told: Sequence[Told]) -> str:
-    """Who did not tell, and the first reason."""
+    """Return a message about proxies that returned no data, with the first reason; empty if all did."""
     if not told:
         return "The database has no endpoint."
     silent = [each for each in told if each.reason]
     if not silent:
         return ""
-    who = f"{len(told) - len(silent)} of {len(told)} proxies tell"
+    who = f"{len(told) - len(silent)} of {len(told)} proxies return data"
     if len(silent) == len(told):
-        who = f"None of its {len(told)} proxies tells"
-    return f"{who} what clients ask for. Node {silent[0].node_uid}: {silent[0].reason}."
+        who = f"None of the {len(told)} proxies returns data"
+    return f"{who} about commands. Node {silent[0].node_uid}: {silent[0].reason}."

@@ -1,4 +1,4 @@
-"""The console's certificate authority over HTTP (our own calls; the reference has none)."""
+"""Models of the console's private CA (extension)."""
 
 import re
 from collections.abc import Iterable
@@ -9,18 +9,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from shardboard.schemas.certificates import Signed, of_any
 
 CHAIN_CHARACTERS = 16 * 1024
-"""Agents are told of three authorities at a time, and show all that are above one."""
+"""Maximum size of a chain. Agents get three CAs at a time, and serve all certificates above a CA."""
 _BYTES = 64
-"""In UTF-8, of each part of a name in a certificate (RFC 5280)."""
+"""Maximum size in UTF-8 of each part of a name in a certificate (RFC 5280)."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def _part(text: str) -> str:
     text = text.strip()
     if len(text.encode()) > _BYTES:
-        raise ValueError(f"takes {_BYTES} bytes at most")
+        raise ValueError(f"must have at most {_BYTES} bytes")
     if _CONTROL.search(text):
-        raise ValueError("has control characters")
+        raise ValueError("must not contain control characters")
     return text
 
 
@@ -30,40 +30,40 @@ Part = Annotated[str, AfterValidator(_part)]
 class AuthorityOut(BaseModel):
     subject: str
     issuer: str
-    external: bool = Field(description="Whether somebody else's authority signed it.")
+    external: bool = Field(description="Whether an external CA has signed the CA.")
     root_known: bool = Field(
-        description="Whether the topmost authority is among its certificates; else clients that do not have it cannot check."
+        description="Whether the root is among its certificates; otherwise, clients without the root cannot verify the chain."
     )
     valid_from: str = Field(json_schema_extra={"format": "date-time"})
     valid_until: str = Field(
-        description="Also of those above it: whichever ends first.", json_schema_extra={"format": "date-time"}
+        description="End of validity, including the CAs above it.", json_schema_extra={"format": "date-time"}
     )
     fingerprint: str = Field(description="SHA-256, hexadecimal.")
-    certificate: str = Field(description="PEM, then those of the authorities above it as far as they are known.")
+    certificate: str = Field(description="PEM, followed by the known certificates of the CAs above it.")
 
 
 class RequestOut(BaseModel):
     subject: str
-    csr: str = Field(description="PEM, for somebody else's authority to sign.")
+    csr: str = Field(description="Certificate signing request (PEM) for an external CA.")
 
 
 class NodeOut(BaseModel):
     uid: int
     addr: str
-    waits_for: str = Field(description="Why it is in the way of the next step; empty when it is not.")
+    waits_for: str = Field(description="Why the next step waits for the node; empty if it does not.")
 
 
 class ConsoleAuthority(BaseModel):
     step: str = Field(
-        description="Of replacing it: announced, then shown; empty when it is not being replaced.",
+        description="Step of the replacement: `announced`, then `shown`; empty if the CA is not being replaced.",
         json_schema_extra={"enum": ["", "announced", "shown"]},
     )
-    present: AuthorityOut = Field(description="What signs today.")
-    following: AuthorityOut | None = Field(description="While it is announced.")
-    former: AuthorityOut | None = Field(description="While certificates of the present one are brought to all nodes.")
-    request: RequestOut | None = Field(description="While one is open.")
+    present: AuthorityOut = Field(description="The CA that signs new certificates.")
+    following: AuthorityOut | None = Field(description="The next CA, while it is announced.")
+    former: AuthorityOut | None = Field(description="The previous CA, until all nodes use the current one.")
+    request: RequestOut | None = Field(description="The open certificate signing request.")
     nodes: list[NodeOut] = Field(
-        description="While it is being replaced: how far each node is. Else those whose agents were not told that it is over."
+        description="During a replacement: the progress of each node. Otherwise: nodes whose agents do not know yet that it is complete."
     )
 
 
@@ -71,7 +71,7 @@ class NewRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     common_name: Part = Field(
-        default="", max_length=_BYTES, description="What the authority is called; without it a name that no other has."
+        default="", max_length=_BYTES, description="Name of the CA. Default: a unique name."
     )
     organization: Part = Field(default="", max_length=_BYTES)
 
@@ -83,12 +83,12 @@ class Announce(BaseModel):
         default=None,
         min_length=1,
         max_length=CHAIN_CHARACTERS,
-        description="PEM: what the request was signed to, then those above it. Without it a new authority of our own is made.",
+        description="PEM: the signed certificate of the request, followed by the CAs above it. Default: create a new private CA.",
     )
 
 
 class Signer(Signed, Protocol):
-    """What is told of an authority."""
+    """Fields of a CA."""
 
     @property
     def is_external(self) -> bool: ...
@@ -124,7 +124,7 @@ class Node(Protocol):
 
 
 def render(authority: Authority, nodes: Iterable[tuple[Node, str]]) -> dict[str, Any]:
-    """`nodes` with what each waits for."""
+    """Render the state. `nodes` are nodes with the reason why the next step waits for them."""
     request = authority.requested
     told = [{"uid": node.uid, "addr": node.addr, "waits_for": why} for node, why in nodes]
     return {

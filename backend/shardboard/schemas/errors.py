@@ -1,4 +1,4 @@
-"""The error body. Clients look for `description` or `message`, so it carries both."""
+"""Body of error replies. Clients read `description` or `message`, so it contains both."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from shardboard.schemas.absent import OptionalStr
 
 
 class Error(BaseModel):
-    error_code: str = Field(description="Stable and machine readable.")
-    description: str = Field(description="A sentence for a person.")
-    message: str = Field(description="The same sentence.")
-    field: OptionalStr = Field(description="The field at fault, if it is one.")
+    error_code: str = Field(description="Stable, machine-readable code.")
+    description: str = Field(description="Message for users.")
+    message: str = Field(description="Same as `description`.")
+    field: OptionalStr = Field(description="The invalid field, if there is one.")
 
 
 def render(code: str, description: str, field: str | None = None) -> dict[str, Any]:

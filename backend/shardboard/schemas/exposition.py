@@ -1,4 +1,4 @@
-"""The text format of Prometheus (version 0.0.4): families of samples with HELP and TYPE lines."""
+"""Prometheus text format (version 0.0.4): metric families with HELP and TYPE lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,25 +7,25 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 class Exposition:
-    """Lines by family, in the order in which families were declared."""
+    """Lines by metric family, in the order in which the families were declared."""
 
     def __init__(self) -> None:
         self._families: dict[str, list[str]] = {}
 
     def family(self, name: str, kind: str, help_: str) -> None:
-        """Declare a counter, gauge or histogram. A family without samples is not written."""
+        """Declare a counter, gauge or histogram. Families without samples are not rendered."""
         text = help_.replace("\\", "\\\\").replace("\n", "\\n")
         self._families[name] = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
 
     def add(self, name: str, labels: str, value: float | None) -> None:
-        """One sample; `labels` are rendered by `labels`. None is left out: absent is not zero."""
+        """Add a sample. `labels` is the result of `render_labels`. None adds nothing: missing is not zero."""
         if value is not None:
             self._families[name].append(f"{name}{labels} {value!r}")
 
     def add_histogram(
         self, name: str, labels: Mapping[str, object], buckets: Iterable[tuple[float, int]], count: int, total: float
     ) -> None:
-        """Cumulative (upper bound, count)s; `count` is the number of all values, `total` their sum."""
+        """Add a histogram. `buckets` are cumulative (upper bound, count) pairs; `count` and `total` are the count and sum of all values."""
         lines = self._families[name]
         for bound, within in buckets:
             lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {within}")
@@ -39,5 +39,5 @@ class Exposition:
 
 
 def render_labels(labels: Mapping[str, object]) -> str:
-    """`{name="value",…}`, rendered once for the many samples of one object."""
+    """Return `{name="value",…}`. Callers render it once for the many samples of one object."""
     return "{" + ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in labels.items()) + "}"

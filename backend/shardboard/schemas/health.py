@@ -1,4 +1,4 @@
-"""What is wrong in the cluster now."""
+"""Current alarms of the cluster."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,15 +12,15 @@ WORDS = {"DEBUG": "ok", "INFO": "ok", "WARNING": "warning", "ERROR": "error", "C
 
 
 class Health(BaseModel):
-    """The alarms that are raised now."""
+    """Active alarms and the resulting status."""
 
     status: str = Field(
-        description="That of the most serious alarm.", json_schema_extra={"enum": ["ok", "warning", "error"]}
+        description="Status of the most severe alarm.", json_schema_extra={"enum": ["ok", "warning", "error"]}
     )
     alarms: list[logs.Event]
 
 
 def render(alarms: Sequence[EventRow]) -> dict[str, Any]:
-    """The most serious first, of these the oldest."""
+    """Render alarms, the most severe first, and the oldest first within a severity."""
     ranked = sorted(alarms, key=lambda event: (-logs.SEVERITIES.index(event.severity), event.time, event.uid))
     return {"status": WORDS[ranked[0].severity] if ranked else "ok", "alarms": [logs.render(event) for event in ranked]}

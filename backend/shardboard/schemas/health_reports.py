@@ -1,4 +1,4 @@
-"""The health reports of the REST reference (3.10): a cluster, and a database, for monitors and load balancers."""
+"""Health reports of the Redis Enterprise REST API for clusters and databases, for monitoring and load balancers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from shardboard.domain import availability
 from shardboard.domain.availability import AvailabilityFault, Copy
 from shardboard.domain.observe import is_ready
-from shardboard.schemas import health, license  # noqa: A004 - the noun of the REST reference
+from shardboard.schemas import health, license  # noqa: A004 - name in the Redis Enterprise REST API
 from shardboard.schemas.rows import BdbRow, ClusterRow, EventRow, NodeRow, ShardRow
 from shardboard.schemas.times import iso
 
@@ -41,7 +41,7 @@ class HighAvailability(BaseModel):
 
 
 class DatabaseInfo(BaseModel):
-    """A database in the report of its cluster."""
+    """A database in the report of the cluster."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -74,7 +74,7 @@ class NodeMemory(BaseModel):
 
 
 class NodeHealth(BaseModel):
-    """The fields used most."""
+    """The most used fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -101,7 +101,7 @@ class ClusterHealth(BaseModel):
 
 
 def copies(shards: Iterable[ShardRow]) -> list[Copy]:
-    """The shards of a database as `domain.availability` judges them."""
+    """Convert the shards of a database for `domain.availability`."""
     return [
         Copy(
             shard.pair,
@@ -115,7 +115,7 @@ def copies(shards: Iterable[ShardRow]) -> list[Copy]:
 def database(
     bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[AvailabilityFault], alarms: Sequence[EventRow]
 ) -> dict[str, Any]:
-    """`faults` are those of `domain.availability`."""
+    """Render the report of a database. `faults` are the result of `domain.availability`."""
     own = [alarm for alarm in alarms if alarm.bdb_uid == bdb.uid]
     return {
         **_info(bdb, shards, faults, own),
@@ -141,7 +141,7 @@ def cluster(
     on_flash: int,
     issues_only: bool,
 ) -> dict[str, Any]:
-    """`statuses` are those of the nodes, as `schemas.nodes` shows them; `on_flash` counts shards."""
+    """Render the report of the cluster. `statuses` are node statuses as of `schemas.nodes`; `on_flash` is the number of flash shards."""
     shards = [shard for _, rows, _ in databases for shard in rows]
     shown_nodes = [_node(machine, statuses[machine.uid], shards, alarms) for machine in machines]
     infos = [
