@@ -68,12 +68,16 @@ def moment(text: str | None, field: str) -> datetime | None:
         moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise BadRequest("bad_request", f"`{field}` must be a time such as 2025-10-14T00:01:22Z.", field=field) from None
+        raise BadRequest(
+            "bad_request", f"`{field}` must be a time such as 2025-10-14T00:01:22Z.", field=field
+        ) from None
 
 
 def _choices(text: str, allowed: tuple[str, ...], field: str) -> list[str]:
     chosen = [word.strip() for word in text.split(",") if word.strip()]
     strange = next((word for word in chosen if word not in allowed), None)
     if strange is not None:
-        raise BadRequest("bad_request", f"`{field}` must be a comma-separated list of {', '.join(allowed)}.", field=field)
+        raise BadRequest(
+            "bad_request", f"`{field}` must be a comma-separated list of {', '.join(allowed)}.", field=field
+        )
     return chosen

@@ -28,9 +28,7 @@ class MigrationOrder(BaseModel):
         validation_alias=AliasChoices("target_node_uid", "target_node"),
         description="Uid of the target node. `target_node` is accepted as another name.",
     )
-    override_rack_policy: bool = Field(
-        default=False, description="Accepted without effect: racks are not supported."
-    )
+    override_rack_policy: bool = Field(default=False, description="Accepted without effect: racks are not supported.")
     dry_run: bool = False
     preserve_roles: bool = Field(
         default=False, description="Accepted without effect: roles are always kept, so a moved primary stays a primary."
@@ -39,7 +37,9 @@ class MigrationOrder(BaseModel):
 
 class ManyMigrationOrder(MigrationOrder):
     shard_uids: ShardUids = Field(default=[], max_length=1024, description="Shards of one or more databases.")
-    max_concurrent_bdb_migrations: int = Field(default=0, ge=0, description="Maximum number of databases to migrate at the same time; 0 = all.")
+    max_concurrent_bdb_migrations: int = Field(
+        default=0, ge=0, description="Maximum number of databases to migrate at the same time; 0 = all."
+    )
 
 
 class MigrationReply(BaseModel):
@@ -78,7 +78,9 @@ async def migrate(editor: ShardEditor, session: Tx, uid: Uid, body: MigrationOrd
 
 
 def _reply(action: Action | None, left: Sequence[Change], *, dry_run: bool) -> MigrationReply:
-    uid, done = (action.uid, action.description) if action is not None else (None, "The shards are on this node already.")
+    uid, done = (
+        (action.uid, action.description) if action is not None else (None, "The shards are on this node already.")
+    )
     if dry_run:
         done = "The migration is possible. Nothing was changed (dry run)." + told(left)
     return MigrationReply(action_uid=uid, description=done, address_changes=plans.render_changes(left))

@@ -32,21 +32,29 @@ class MaintenanceOn(BaseModel):
     overwrite_snapshot: bool = Field(default=False, description="Replace the snapshot of an earlier maintenance start.")
     evict_ha_replica: bool = Field(default=True, description="Move replicas to other nodes with enough free memory.")
     evict_active_active_replica: bool = Field(default=True, description="Accepted without effect.")
-    evict_dbs: list[str] = Field(default=[], max_length=1024, description="Uids of databases whose replicas are moved in any case.")
+    evict_dbs: list[str] = Field(
+        default=[], max_length=1024, description="Uids of databases whose replicas are moved in any case."
+    )
     keep_slave_shards: bool = Field(default=False, description="Deprecated: same as `evict_ha_replica` false.")
 
 
 class MaintenanceOff(BaseModel):
     """Body of a request to end maintenance, as in the Redis Enterprise REST API."""
 
-    snapshot_name: str = Field(default="", max_length=64, description="Snapshot to restore. Default: the latest maintenance snapshot.")
-    skip_shards_restore: bool = Field(default=False, description="Do not restore the placement and the roles of shards.")
+    snapshot_name: str = Field(
+        default="", max_length=64, description="Snapshot to restore. Default: the latest maintenance snapshot."
+    )
+    skip_shards_restore: bool = Field(
+        default=False, description="Do not restore the placement and the roles of shards."
+    )
 
 
 class Removal(BaseModel):
     """Body of a request to remove a node, as in the Redis Enterprise REST API."""
 
-    wait_for_persistence: bool | None = Field(default=None, description="Accepted without effect: moved shards are always complete.")
+    wait_for_persistence: bool | None = Field(
+        default=None, description="Accepted without effect: moved shards are always complete."
+    )
 
 
 @router.post("/nodes/{uid}/actions/maintenance_on", summary="Start maintenance", responses=errors(404, 406, 409))

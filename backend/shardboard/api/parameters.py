@@ -8,7 +8,12 @@ from fastapi import Path, Query
 Uid = Annotated[int, Path(ge=1, le=2**31 - 1)]
 """Uid in the path. Values outside the range return 404, like other unknown uids."""
 Fields = Annotated[str, Query(description="Comma-separated names of the fields to return. Default: all fields.")]
-DryRun = Annotated[str | None, Query(description="Validate the request without changing anything. `?dry_run` alone means true.", examples=["true"])]
+DryRun = Annotated[
+    str | None,
+    Query(
+        description="Validate the request without changing anything. `?dry_run` alone means true.", examples=["true"]
+    ),
+]
 
 
 def is_on(flag: str | None) -> bool:

@@ -21,7 +21,9 @@ Flag = Annotated[
     str | None,
     Query(description="Only change roles, move no shards. `?only_failovers` alone means true.", examples=["true"]),
 ]
-Most = Annotated[int | None, Query(ge=0, le=100_000, description="Maximum number of failovers and moves. Failovers come first.")]
+Most = Annotated[
+    int | None, Query(ge=0, le=100_000, description="Maximum number of failovers and moves. Failovers come first.")
+]
 
 
 class RebalanceReply(BaseModel):

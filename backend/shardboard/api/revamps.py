@@ -23,8 +23,12 @@ class RevampOrder(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     shards_count: int = Field(default=0, description="Number of primaries, 1-512.")
-    memory_size: int = Field(default=0, description="Memory limit of the database in bytes, including replicas; 0 = no limit.")
-    avoid_nodes: list[str] = Field(default=[], max_length=1024, description="Uids of nodes that must not get new shards.")
+    memory_size: int = Field(
+        default=0, description="Memory limit of the database in bytes, including replicas; 0 = no limit."
+    )
+    avoid_nodes: list[str] = Field(
+        default=[], max_length=1024, description="Uids of nodes that must not get new shards."
+    )
     replication: bool = Field(default=False, description="Whether every primary has a replica.")
     shards_placement: Placement = Field(default="dense", description="How shards are spread over nodes.")
     bigstore_ram_size: int = Field(default=0, description="RAM limit of a database on flash in bytes.")

@@ -46,7 +46,9 @@ class Proof(BaseModel):
 
 class Confirmed(Proof):
     secret: Annotated[str, Field(max_length=128, repr=False)]
-    code: Annotated[str, Field(max_length=64, repr=False, description="Code that the authenticator app shows for the secret.")]
+    code: Annotated[
+        str, Field(max_length=64, repr=False, description="Code that the authenticator app shows for the secret.")
+    ]
 
 
 class RecoveryCodes(BaseModel):
@@ -84,7 +86,9 @@ async def switch_off(login: CurrentLogin, console: TheConsole, request: Request,
     async with console.store.begin() as session:
         await user_accounts.use_second_factor(session, user.uid, body.present_code)
         if (await cluster.load(session)).rules.second_factor_required:
-            sentence = "The policy requires a second factor. To use another authenticator app, turn it on again with that app."
+            sentence = (
+                "The policy requires a second factor. To use another authenticator app, turn it on again with that app."
+            )
             raise NotAcceptable("second_factor_wanted", sentence)
         await user_accounts.switch_second_factor_off(session, user.uid, login.principal)
     return {}

@@ -28,7 +28,11 @@ class NewServiceToken(BaseModel):
     role_uids: Annotated[list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles.")] = None
     ttl: Annotated[
         int | None,
-        Field(ge=service.SHORTEST, le=service.LONGEST, description="Lifetime in seconds. Default: the token does not expire."),
+        Field(
+            ge=service.SHORTEST,
+            le=service.LONGEST,
+            description="Lifetime in seconds. Default: the token does not expire.",
+        ),
     ] = None
 
 
@@ -50,7 +54,9 @@ class ServiceTokenOut(BaseModel):
 
 
 class MadeServiceToken(ServiceTokenOut):
-    token: Annotated[str, Field(repr=False, description="The token, returned only once. Send it as `Authorization: Bearer <token>`.")]
+    token: Annotated[
+        str, Field(repr=False, description="The token, returned only once. Send it as `Authorization: Bearer <token>`.")
+    ]
 
 
 @router.get("", responses=errors())

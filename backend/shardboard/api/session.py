@@ -33,7 +33,9 @@ class Named(BaseModel):
 class LoginForm(Named):
     code: Annotated[
         str | None,
-        Field(max_length=64, repr=False, description="Second factor: a code of the authenticator app, or a recovery code."),
+        Field(
+            max_length=64, repr=False, description="Second factor: a code of the authenticator app, or a recovery code."
+        ),
     ] = None
     secret: Annotated[
         str | None,
@@ -46,7 +48,11 @@ class LoginForm(Named):
     ] = None
     new_password: Annotated[
         str | None,
-        Field(max_length=256, repr=False, description="New password, which replaces all current ones. Required if the password has expired."),
+        Field(
+            max_length=256,
+            repr=False,
+            description="New password, which replaces all current ones. Required if the password has expired.",
+        ),
     ] = None
 
 
@@ -125,7 +131,9 @@ async def _check_new_factor(console: Console, user: User, secret: str, code: str
 async def _insist_on_want(session: AsyncSession, user: User) -> Cluster:
     here = await cluster.load(session)
     if not logins.lacks_second_factor(user, here.rules):
-        sentence = "This user does not have to turn on two-factor authentication at sign-in. Turn it on in the user menu."
+        sentence = (
+            "This user does not have to turn on two-factor authentication at sign-in. Turn it on in the user menu."
+        )
         raise NotAcceptable("config_error", sentence, field="secret")
     return here
 

@@ -45,7 +45,9 @@ class OidcSettings(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=64, description="Text of the sign-in button.")] = (
         "single sign-on"
     )
-    issuer: Annotated[str, Field(max_length=oidc.LONGEST_URL, description="Issuer URL, exactly as in the provider's tokens.")]
+    issuer: Annotated[
+        str, Field(max_length=oidc.LONGEST_URL, description="Issuer URL, exactly as in the provider's tokens.")
+    ]
     client_id: Annotated[str, Field(min_length=1, max_length=500)]
     scope: Text = "openid profile email"
     username_claim: Annotated[str, Field(min_length=1, max_length=100, description="Claim with the user name.")] = (
@@ -55,7 +57,8 @@ class OidcSettings(BaseModel):
     roles: Annotated[
         list[GroupRole],
         Field(
-            max_length=200, description="Roles by group. The first entry whose group contains the user applies, at each sign-in."
+            max_length=200,
+            description="Roles by group. The first entry whose group contains the user applies, at each sign-in.",
         ),
     ] = []
     default_role_uid: Annotated[
@@ -203,7 +206,8 @@ async def finish(console: TheConsole, request: Request) -> RedirectResponse:
             raise Refused("too_late", "Another sign-in was started in this browser. Start again.")
         if "error" in said or "code" not in said:
             raise Refused(
-                "provider_refused", f"The provider rejected the sign-in: {logins.shown(said.get('error', 'no code was sent'))}."
+                "provider_refused",
+                f"The provider rejected the sign-in: {logins.shown(said.get('error', 'no code was sent'))}.",
             )
         async with gate(console.store).sso.turn(place(source)):
             claims = await console.oidc.claims(provider, attempt, said)
@@ -268,7 +272,8 @@ def _insist_on_person(request: Request) -> None:
     """Require a navigation. Otherwise, pages of other sites could make browsers send hundreds of these requests as images."""
     if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
         raise BadRequest(
-            "bad_request", "Single sign-on requires a browser that navigates to this address; scripts and embedded requests are rejected."
+            "bad_request",
+            "Single sign-on requires a browser that navigates to this address; scripts and embedded requests are rejected.",
         )
 
 

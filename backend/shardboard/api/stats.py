@@ -196,7 +196,8 @@ async def _find_endpoint(session: Reader, text: str, viewer: Principal) -> int:
         uid = endpoints.parsed(text)
     except ValueError:
         raise NotFound(
-            "endpoint_not_exist", f"Endpoint {text} does not exist. Uids of endpoints have the form <database>:1:<node>."
+            "endpoint_not_exist",
+            f"Endpoint {text} does not exist. Uids of endpoints have the form <database>:1:<node>.",
         ) from None
     viewer.insist_on_reaching(endpoints.database(uid))
     if (

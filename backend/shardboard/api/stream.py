@@ -70,7 +70,9 @@ async def stream(
     after: Annotated[int, Query(ge=0, description="Newest second that the reader already has.")] = 0,
     since: Annotated[
         str,
-        Query(description="Comma-separated list of <topic>@<second>: the newest second that the reader has of each topic."),
+        Query(
+            description="Comma-separated list of <topic>@<second>: the newest second that the reader has of each topic."
+        ),
     ] = "",
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:

@@ -35,7 +35,9 @@ class UpgradeOrder(BaseModel):
     preserve_roles: bool = Field(default=False, description="Accepted without effect: roles are always kept.")
     may_discard_data: bool = Field(default=False, description="Accepted without effect: no data is discarded.")
     force_discard: bool = Field(default=False, description="Accepted without effect.")
-    modules: list[dict[str, Any]] = Field(default=[], max_length=0, description="Must be empty: modules are not supported.")
+    modules: list[dict[str, Any]] = Field(
+        default=[], max_length=0, description="Must be empty: modules are not supported."
+    )
 
 
 class NodeUpgrade(BaseModel):

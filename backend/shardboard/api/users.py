@@ -37,7 +37,14 @@ class Credentials(TokenRequest):
 
     username: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
-    code: Annotated[str | None, Field(max_length=64, repr=False, description="Second factor: a code of the authenticator app, or a recovery code (extension).")] = None
+    code: Annotated[
+        str | None,
+        Field(
+            max_length=64,
+            repr=False,
+            description="Second factor: a code of the authenticator app, or a recovery code (extension).",
+        ),
+    ] = None
 
 
 class AccessToken(BaseModel):
@@ -53,17 +60,22 @@ class UserChanges(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    email: Annotated[str | None, Field(max_length=254, description="User name. It cannot be changed: omit it or send the current value.")] = None
+    email: Annotated[
+        str | None,
+        Field(max_length=254, description="User name. It cannot be changed: omit it or send the current value."),
+    ] = None
     auth_method: Annotated[
         Literal["regular", "sso", "ldap"] | None,
-        Field(description="`regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory."),
+        Field(
+            description="`regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory."
+        ),
     ] = None
     name: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
     role: ManagementRole | None = None
-    role_uids: Annotated[list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles. Alternative to `role`.")] = (
-        None
-    )
+    role_uids: Annotated[
+        list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles. Alternative to `role`.")
+    ] = None
 
 
 class NewUser(UserChanges):
@@ -231,9 +243,7 @@ async def remove_password(
     source = credentials.origin(request)
     password = await credentials.password_of(console, user.email, body.old_password, source)
     if password is None:
-        sentence = (
-            f"This is not a password of {user.email}. After several failed attempts from your address, wait before you try again."
-        )
+        sentence = f"This is not a password of {user.email}. After several failed attempts from your address, wait before you try again."
         raise NotFound("password_not_found", sentence, field="old_password")
     async with _passwords_change(console, dry_run) as session:
         await user_accounts.remove_password(session, user.uid, password.hash, login.principal)

@@ -53,7 +53,9 @@ class Tag(Wire):
     value: str
 
 
-EvictionPolicy = Annotated[str, _choice(bdb_rules.EVICTION_POLICIES, "Which keys are evicted when memory_size is reached.")]
+EvictionPolicy = Annotated[
+    str, _choice(bdb_rules.EVICTION_POLICIES, "Which keys are evicted when memory_size is reached.")
+]
 ProxyPolicy = Annotated[str, _choice(bdb_rules.PROXY_POLICIES, "Which nodes serve the endpoint.")]
 Placement = Annotated[str, _choice(bdb_rules.PLACEMENTS, "`dense`: on few nodes; `sparse`: on all nodes.")]
 Persistence = Annotated[str, _choice(bdb_rules.PERSISTENCES, "Persistence of data on disk.")]
@@ -73,7 +75,11 @@ class BdbUpdate(Wire):
         description="Memory limit of the database in bytes, including replicas; 0 = no limit.",
         json_schema_extra=_MEMORY,
     )
-    uid: int = Field(default=0, description="Only in requests that create a database; 0 = assigned by the console.", json_schema_extra=_UID)
+    uid: int = Field(
+        default=0,
+        description="Only in requests that create a database; 0 = assigned by the console.",
+        json_schema_extra=_UID,
+    )
     type: str = "redis"
     port: int = Field(
         default=0, description="10000-19999 without 10050; 0 = assigned by the console.", json_schema_extra=_PORT
@@ -92,11 +98,14 @@ class BdbUpdate(Wire):
     snapshot_policy: list[SnapshotPoint] = Field(default=[], max_length=16)
     eviction_policy: EvictionPolicy = "volatile-lru"
     roles_permissions: list[RolePermission] = Field(
-        default=[], max_length=1000, description="Roles with access to the data, with a Redis ACL each. A role can appear only once."
+        default=[],
+        max_length=1000,
+        description="Roles with access to the data, with a Redis ACL each. A role can appear only once.",
     )
     authentication_redis_pass: str = Field(default="", description="Password of the default user; empty = no password.")
     bigstore: bool = Field(
-        default=False, description="Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed."
+        default=False,
+        description="Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.",
     )
     bigstore_ram_size: int = Field(
         default=0,
@@ -155,7 +164,8 @@ class BdbCreate(BdbUpdate):
         description="1-63 letters, digits and hyphens; alphanumeric at both ends.", json_schema_extra=_NAME
     )
     memory_size: int = Field(
-        description="Memory limit of the database in bytes, including replicas; 0 = no limit.", json_schema_extra=_MEMORY
+        description="Memory limit of the database in bytes, including replicas; 0 = no limit.",
+        json_schema_extra=_MEMORY,
     )
 
 

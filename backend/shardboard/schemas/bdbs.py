@@ -32,7 +32,9 @@ class OldAddress(BaseModel):
 class Endpoint(BaseModel):
     uid: str = Field(description='"<bdb>:<endpoint>"')
     addr: list[str] = Field(description="Addresses of the nodes that serve the port.")
-    old_addr: list[OldAddress] = Field(description="Addresses that still work but that clients have to stop using (extension).")
+    old_addr: list[OldAddress] = Field(
+        description="Addresses that still work but that clients have to stop using (extension)."
+    )
     addr_type: str
     dns_name: str
     port: int
@@ -84,7 +86,9 @@ class Bdb(BaseModel):
     progress: float = Field(description="0-100 while an action runs on the database, otherwise 100.")
     action_uid: OptionalStr = Field(description="Uid of the running action; missing if there is none.")
     memory_size: int = Field(description="Memory limit of the database in bytes, including replicas; 0 = no limit.")
-    port: int = Field(description="Requested port; 0 if the console assigned it. `endpoints` contains the assigned port.")
+    port: int = Field(
+        description="Requested port; 0 if the console assigned it. `endpoints` contains the assigned port."
+    )
     endpoints: list[Endpoint]
     sharding: bool
     shards_count: int = Field(description="Number of primaries.")
@@ -110,7 +114,9 @@ class Bdb(BaseModel):
     authentication: bool = Field(description="Whether clients need a password. Unlike the password, all users see it.")
     default_user: bool
     bigstore: bool = Field(description="Whether the database is on flash: memory_size is the sum of RAM and flash.")
-    bigstore_ram_size: int = Field(description="RAM limit in bytes, as a part of memory_size; 0 if the database is not on flash.")
+    bigstore_ram_size: int = Field(
+        description="RAM limit in bytes, as a part of memory_size; 0 if the database is not on flash."
+    )
     traffic_manually_disabled: bool = Field(description="Whether `stop_traffic` has closed the endpoints.")
     io_threads: int = Field(description="Threads of each shard that read requests and write replies; 1 = off.")
     tags: list[Tag]

@@ -27,7 +27,9 @@ class Strict(BaseModel):
 class Command(Strict):
     """A custom command instead of SET and GET."""
 
-    command: str = Field(min_length=1, max_length=10_000, description="The generator replaces `__key__` and `__data__`.")
+    command: str = Field(
+        min_length=1, max_length=10_000, description="The generator replaces `__key__` and `__data__`."
+    )
     ratio: int = Field(default=1, ge=0, le=10**9)
     key_pattern: Literal["R", "S", "P", "G", "Z"] = "R"
 

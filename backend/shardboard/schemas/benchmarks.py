@@ -63,7 +63,9 @@ class Generator(BaseModel):
     """State of the load generators. If they have no CPU time left, the measurements do not describe the database."""
 
     busiest_thread_cpu: float | None = Field(description="CPU usage of the busiest thread in its busiest second, 0-1.")
-    schedule_lag_ms: float | None = Field(description="Maximum delay of requests behind the schedule (open loop) in milliseconds.")
+    schedule_lag_ms: float | None = Field(
+        description="Maximum delay of requests behind the schedule (open loop) in milliseconds."
+    )
     is_bottleneck: bool
 
 
@@ -111,7 +113,8 @@ class Verdict(BaseModel):
 class Summary(BaseModel):
     results: list[Result]
     percentiles: list[Percentile] = Field(
-        default=[], description="Latency by percentile over all repetitions of the measured phase, from merged histograms."
+        default=[],
+        description="Latency by percentile over all repetitions of the measured phase, from merged histograms.",
     )
     spread: dict[str, Spread] = Field(description="Distributions by name of the measurement.")
     verdict: Verdict
@@ -151,7 +154,9 @@ class Benchmark(BaseModel):
     progress: float = Field(description="0-100")
     phase: int | None = Field(description="Index of the running phase; null if none is running.")
     repetition: int | None
-    time_left: float | None = Field(description="Estimated remaining time in seconds; phases without a fixed duration are not included.")
+    time_left: float | None = Field(
+        description="Estimated remaining time in seconds; phases without a fixed duration are not included."
+    )
     phases: list[PhaseShown]
     repetitions: int
     load_nodes: list[int]
@@ -198,7 +203,9 @@ class Understood(BaseModel):
 
     workload: Workload
     repetitions: int | None
-    ignored: list[str] = Field(description="Ignored options about the target or about files, which the console defines.")
+    ignored: list[str] = Field(
+        description="Ignored options about the target or about files, which the console defines."
+    )
 
 
 class Concern(BaseModel):

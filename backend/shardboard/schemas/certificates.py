@@ -45,13 +45,17 @@ class Certificates(BaseModel):
     metrics_exporter_cert: str = Field(description="Same as `api_cert`.")
     ca_cert: str = Field(description="Certificate of the console's CA (PEM).")
     console: OfConsole = Field(description="Contents of `api_cert`.")
-    data_internode_encryption: list[OfBdb] = Field(description="Certificates of databases whose shards use TLS between nodes.")
+    data_internode_encryption: list[OfBdb] = Field(
+        description="Certificates of databases whose shards use TLS between nodes."
+    )
 
 
 class NewCertificate(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    name: str = Field(max_length=64, description=f"One of {', '.join(CONSOLE)}, which share one certificate.", examples=["api"])
+    name: str = Field(
+        max_length=64, description=f"One of {', '.join(CONSOLE)}, which share one certificate.", examples=["api"]
+    )
     certificate: str = Field(
         max_length=CHARACTERS,
         description="PEM: the certificate of the console, followed by the intermediate CA certificates in order.",

@@ -54,7 +54,9 @@ class ClusterUpdate(_Settings):
 class PolicyUpdate(_Settings):
     """Fields of the policy to change. Unknown fields are ignored."""
 
-    shards_overbooking: bool = Field(default=True, description="Whether databases can get higher memory limits than the nodes have memory.")
+    shards_overbooking: bool = Field(
+        default=True, description="Whether databases can get higher memory limits than the nodes have memory."
+    )
     default_shards_placement: str = "dense"
 
     @model_validator(mode="after")
@@ -88,8 +90,12 @@ class WholeCluster(Cluster):
     nodes: list[int] = Field(description="Uids of the nodes.")
     databases: list[int] = Field(description="Uids of the databases.")
     total_shards: int
-    total_memory: int = Field(description="Memory of all machines in bytes. A machine that several nodes share is counted once.")
-    used_memory: int = Field(description="Memory usage of all shards in the newest second in bytes; 0 without a sample.")
+    total_memory: int = Field(
+        description="Memory of all machines in bytes. A machine that several nodes share is counted once."
+    )
+    used_memory: int = Field(
+        description="Memory usage of all shards in the newest second in bytes; 0 without a sample."
+    )
 
 
 class Policy(BaseModel):

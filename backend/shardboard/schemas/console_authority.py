@@ -70,9 +70,7 @@ class ConsoleAuthority(BaseModel):
 class NewRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    common_name: Part = Field(
-        default="", max_length=_BYTES, description="Name of the CA. Default: a unique name."
-    )
+    common_name: Part = Field(default="", max_length=_BYTES, description="Name of the CA. Default: a unique name.")
     organization: Part = Field(default="", max_length=_BYTES)
 
 

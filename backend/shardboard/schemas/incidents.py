@@ -1,4 +1,4 @@
-"""An incident as the API shows it."""
+"""Incidents in the format of the API."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -23,25 +23,29 @@ class Cause(BaseModel):
 
 
 class IncidentDatabase(BaseModel):
-    """A database that lost primaries, and what its clients noticed."""
+    """A database that lost primaries, and the effect on its clients."""
 
     uid: int
-    name: OptionalStr = Field(description="Left out when the database is gone.")
-    slots: str = Field(description="Of the lost primaries.")
+    name: OptionalStr = Field(description="Missing if the database no longer exists.")
+    slots: str = Field(description="Slots of the lost primaries.")
     unserved_ms: int | None = Field(
-        description="The longest that a slot was served at no endpoint: from the last success of a request to the first one "
-        "afterwards. null: no client is known to have been refused or kept waiting."
+        description="Longest time without a successful request to a slot at any endpoint: from the last success to the next one. "
+        "null: no request is known to have failed or waited."
     )
-    unserved_since_ms: OptionalInt = Field(description="While a slot is not served: since when clients notice it.")
+    unserved_since_ms: OptionalInt = Field(
+        description="Start of the interruption for clients, while a slot is not served."
+    )
     served_again_ms: OptionalInt = Field(
-        description="When the last slot that clients had noticed was served again: the first good request of the slowest one. "
-        "Left out while a slot is not served, and where no client noticed anything."
+        description="Time of the first successful request to the slot that was interrupted last. Missing while a slot is not "
+        "served, and if no client was affected."
     )
-    failed: int = Field(description="Requests that were answered with an error, without having been executed.")
-    delayed: int = Field(description="Requests that waited for a primary and were answered then.")
-    lost: int = Field(description="Requests that the lost primary had got and not answered: nobody knows of them.")
+    failed: int = Field(description="Requests that were rejected with an error and not executed.")
+    delayed: int = Field(description="Requests that waited for a primary and then succeeded.")
+    lost: int = Field(
+        description="Requests that the lost primary received but did not reply to. Their result is unknown."
+    )
     promoted_after_ms: int | None = Field(
-        description="From the detection to the last promotion; null: none was promoted."
+        description="Time from the detection to the last promotion; null: no replica was promoted."
     )
 
 
@@ -52,16 +56,16 @@ class IncidentResync(BaseModel):
     began_ms: int
     ended_ms: OptionalInt
     percent: float
-    bytes: OptionalInt = Field(description="That the replica received; left out when that is unknown.")
+    bytes: OptionalInt = Field(description="Bytes that the replica received; missing if unknown.")
     in_sync: bool
 
 
 class Incident(BaseModel):
-    """A node or a single primary that was lost, with what came of it. Times are those of the console's clock."""
+    """Failure of a node or a single primary, with its effects. Times are those of the console's clock."""
 
-    uid: int = Field(description="Of the event that began it.")
+    uid: int = Field(description="Uid of the event that started the incident.")
     event_uid: int = Field(
-        description="Of the event that tells of the loss: not the first where a shard was seen down before its node."
+        description="Uid of the event of the failure. Not the first event if a shard was detected as down before its node."
     )
     kind: str = Field(json_schema_extra={"enum": ["node_down", "shard_down"]})
     state: str = Field(json_schema_extra={"enum": ["down", "resyncing", "over"]})
@@ -69,32 +73,32 @@ class Incident(BaseModel):
     shard_uid: OptionalStr
     began: str
     began_ms: int
-    detected_ms: int = Field(description="When the console knew.")
-    returned_ms: OptionalInt = Field(description="When the node or the shard was there again.")
-    ended: OptionalStr = Field(description="When all that it lost was in sync again; left out while it goes on.")
+    detected_ms: int = Field(description="When the console detected the failure.")
+    returned_ms: OptionalInt = Field(description="When the node or the shard was available again.")
+    ended: OptionalStr = Field(
+        description="When all lost shards were in sync again; missing while the incident continues."
+    )
     ended_ms: OptionalInt
     cause: Cause | None
     databases: list[IncidentDatabase]
     primaries: int
     replicas: int
-    failovers: list[int] = Field(description="Uids of events.")
+    failovers: list[int] = Field(description="Uids of the failover events.")
     resyncs: list[IncidentResync]
-    revived: int = Field(description="Shards that are replicas in sync again, whether or not it took a resync.")
-    percent: float | None = Field(description="Of all resyncs together.")
-    bytes_behind: int | None = Field(description="What the promoted replicas lacked; null when that is unknown.")
-    bytes_resynced: int | None = Field(
-        description="What the replicas received in all resyncs; null when that is unknown."
-    )
-    summary: list[str] = Field(description="What followed, in parts of a sentence.")
-    timeline: list[int] = Field(description="Uids of all events that belong to it, in the order of time.")
+    revived: int = Field(description="Number of shards that are replicas in sync again, with or without a resync.")
+    percent: float | None = Field(description="Progress of all resyncs in percent.")
+    bytes_behind: int | None = Field(description="Bytes that the promoted replicas had not received; null if unknown.")
+    bytes_resynced: int | None = Field(description="Bytes that the replicas received in all resyncs; null if unknown.")
+    summary: list[str] = Field(description="Effects of the failure, as parts of a sentence.")
+    timeline: list[int] = Field(description="Uids of all events of the incident, in chronological order.")
 
 
 class IncidentInFull(Incident):
-    events: list[logs.Event] = Field(description="Those of the timeline.")
+    events: list[logs.Event] = Field(description="Events of the timeline.")
 
 
 def render(incident: Told, names: Mapping[int, str]) -> dict[str, Any]:
-    """`names` of databases by uid."""
+    """Render an incident. `names` are names of databases by uid."""
     begin = incident.beginning
     return {
         "uid": begin.uid,

@@ -1,4 +1,4 @@
-"""A heat map of latency on the wire: requests by time and by how long they took."""
+"""Model of the latency heat map: number of requests by time and latency."""
 
 from typing import Annotated
 
@@ -6,19 +6,20 @@ from pydantic import BaseModel, Field
 
 
 class LatencyHistory(BaseModel):
-    resolution: str = Field(description="Of the stored intervals that columns are made of.")
-    from_: Annotated[int, Field(alias="from", description="Epoch second of the first column's beginning.")]
-    step: int = Field(description="Seconds of one column.")
+    resolution: str = Field(description="Resolution of the stored intervals that the columns consist of.")
+    from_: Annotated[int, Field(alias="from", description="Start of the first column in epoch seconds.")]
+    step: int = Field(description="Duration of a column in seconds.")
     count: int
     kind: str
-    per_decade: int = Field(description="Rows in each power of ten of microseconds.")
-    lowest: int = Field(description="Row i begins at 10 ** ((lowest + i) / per_decade) microseconds.")
-    bounds: list[float] = Field(description="Microseconds: where each row begins, and where the last one ends.")
+    per_decade: int = Field(description="Rows per power of ten in microseconds.")
+    lowest: int = Field(description="Row i starts at 10 ** ((lowest + i) / per_decade) microseconds.")
+    bounds: list[float] = Field(
+        description="Lower bounds of all rows and upper bound of the last one, in microseconds."
+    )
     seconds: list[int] = Field(
-        description="In how many seconds of each column requests were counted; 0 = nobody knows what happened. "
-        "Of a column that has not ended, those so far."
+        description="Number of seconds of each column with data; 0 = no data. For a column that has not ended, the seconds so far."
     )
     columns: list[list[int]] = Field(
-        description="Of each column the first row that requests fell into, and how many fell into it and those after it; "
-        "empty when there were none."
+        description="For each column: index of the first row with requests, followed by the number of requests in that row and "
+        "each row after it. Empty without requests."
     )

@@ -1,4 +1,4 @@
-"""The licence object of the REST reference (3.6). The software is open source: nothing is limited, nothing expires."""
+"""Model of the licence (Redis Enterprise REST API). Shardboard is open source: the licence has no limits and does not expire."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class License(BaseModel):
 
 
 class LicenseUpdate(BaseModel):
-    """Scripts that install a licence go on working; what they send is not kept."""
+    """Accepted without effect, so that scripts that install a licence work."""
 
     model_config = ConfigDict(strict=True)
 

@@ -1,4 +1,4 @@
-"""An event as an element of the log."""
+"""Events in the format of the log."""
 
 from datetime import datetime
 from typing import Any
@@ -14,14 +14,14 @@ SOURCES = ("cluster", "node", "bdb", "shard")
 
 
 class Event(BaseModel):
-    """Details of the event type come as further members."""
+    """An event. It has additional members, which depend on its type."""
 
     model_config = ConfigDict(extra="allow")
 
     uid: int
     time: str
-    time_ms: int = Field(description="The same in milliseconds since the epoch: seconds are too coarse for a failover.")
-    ended_at: OptionalStr = Field(description="Set when the event was a span and has ended.")
+    time_ms: int = Field(description="Same as `time`, in milliseconds since the epoch.")
+    ended_at: OptionalStr = Field(description="End of an event with a duration; missing until it has ended.")
     ended_ms: OptionalInt
     type: str
     severity: str = Field(json_schema_extra={"enum": list(SEVERITIES)})
@@ -35,7 +35,7 @@ class Event(BaseModel):
 
 
 def render(event: EventRow) -> dict[str, Any]:
-    """References are left out when the event concerns no such thing."""
+    """Render an event. References to objects are omitted if the event does not concern any."""
     return {
         **event.details,
         "uid": event.uid,

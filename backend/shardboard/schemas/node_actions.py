@@ -1,4 +1,4 @@
-"""Actions on nodes and snapshots of their placement, in the shapes of the REST reference (1.6, 2.3)."""
+"""Models of actions on nodes and of placement snapshots, in the formats of the Redis Enterprise REST API."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,14 +17,14 @@ NAMES = {
     "SMNodeRemove": "remove_node",
     "SMDrill": "drill",
 }
-"""Actions on nodes by state machine, as the reference names them."""
+"""Names of the actions on nodes in the Redis Enterprise REST API, by name of their state machine."""
 STATE_MACHINES = {name: machine for machine, name in NAMES.items()} | {"remove": "SMNodeRemove"}
 
 
 class Queued(BaseModel):
     status: str = "queued"
-    task_id: str = Field(description="The same as action_uid.")
-    action_uid: str = Field(description="Follow it with /v2/actions/<action_uid>.")
+    task_id: str = Field(description="Same as `action_uid`.")
+    action_uid: str = Field(description="Uid of the action. Poll `/v2/actions/<action_uid>` for its progress.")
 
 
 class NodeAction(BaseModel):
@@ -45,7 +45,7 @@ class Snapshot(BaseModel):
     node_uid: str
     created_time: str
     kind: str = Field(json_schema_extra={"enum": ["maintenance", "user"]})
-    shards: int = Field(description="How many of the node's shards it remembers.")
+    shards: int = Field(description="Number of the node's shards in the snapshot.")
 
 
 class SnapshotRow(Protocol):

@@ -1,4 +1,4 @@
-"""A node as replies and the stream show it."""
+"""Nodes in the format of replies and the event stream."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -41,7 +41,7 @@ Latest = Mapping[str, float | None]
 
 
 class Node(BaseModel):
-    """The fields used most; replies carry those of the REST reference."""
+    """The most used fields. Replies contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -49,7 +49,7 @@ class Node(BaseModel):
     addr: str
     status: str = Field(json_schema_extra={"enum": ["active", "decommissioning", "down"]})
     hostname: str
-    machine_id: str = Field(description="The same for all agents of one machine.")
+    machine_id: str = Field(description="Id of the machine. All agents of a machine have the same.")
     architecture: str
     cores: int
     os_name: str
@@ -58,29 +58,33 @@ class Node(BaseModel):
     software_version: str
     agent_version: str
     agent_status: str = Field(json_schema_extra={"enum": ["connected", "lost"]})
-    engine_version: str = Field(description="Version of valkey-server; empty when it is missing.")
+    engine_version: str = Field(description="Version of valkey-server; empty if it is not installed.")
     memtier_version: str = Field(
-        description="Version of memtier_benchmark on its agent's PATH; empty when there is none."
+        description="Version of memtier_benchmark on the agent's PATH; empty if it is not installed."
     )
     unavailable_since: OptionalStr = Field(
-        description="When the machine, or while it is not down its agent, was last known to answer; absent while they do."
+        description="Time of the last contact with the machine or, if only the agent is lost, with the agent; missing while connected."
     )
     last_seen: str
     total_memory: int
-    free_ram: OptionalInt = Field(description="Bytes that the machine has available; absent without a recent sample.")
+    free_ram: OptionalInt = Field(
+        description="Available memory of the machine in bytes; missing without a recent sample."
+    )
     persistent_storage_size: float
     shard_count: int
     shard_list: list[int]
     accept_servers: bool
-    in_maintenance: bool = Field(description="Its shards are elsewhere on purpose, and it gets none.")
+    in_maintenance: bool = Field(
+        description="Whether the node is in maintenance: its shards were moved, and it gets no new ones."
+    )
     max_redis_servers: int
-    bigstore_enabled: bool = Field(description="It has flash, and takes databases on flash.")
-    bigstore_size: int = Field(description="Bytes of flash that shards may use.")
-    bigredis_storage_path: str = Field(description="Where that is; empty without flash.")
-    flash_shard_count: int = Field(description="How many of its shards are of databases on flash.")
+    bigstore_enabled: bool = Field(description="Whether the node has flash for databases on flash.")
+    bigstore_size: int = Field(description="Flash that shards can use in bytes.")
+    bigredis_storage_path: str = Field(description="Path of the flash; empty without flash.")
+    flash_shard_count: int = Field(description="Number of shards of databases on flash.")
     uptime: int
     probes_per_second: OptionalInt = Field(
-        description="PINGs and canary writes that each shard of the node receives per second at most. "
+        description="Maximum number of PINGs and canary writes per second that each shard of the node receives. "
         "The agent lowers the rate when many engine processes share few cores."
     )
 
@@ -93,7 +97,7 @@ class MaintenanceSnapshot(BaseModel):
 
 class NodeStatus(BaseModel):
     hostname: str
-    role: str = Field(description="master for the node with the lowest uid, slave for the others.")
+    role: str = Field(description="`master` for the node with the lowest uid, `slave` for the others.")
     node_status: str
     cores: int
     total_memory: int
@@ -101,7 +105,9 @@ class NodeStatus(BaseModel):
     total_provisional_ram: int
     free_provisional_ram: int
     node_overbooking_depth: int
-    provisional_flash: OptionalInt = Field(description="Bytes of flash promised to no shard; absent without flash.")
+    provisional_flash: OptionalInt = Field(
+        description="Flash that is not assigned to shards in bytes; missing without flash."
+    )
     master_shards: list[int]
     slave_shards: list[int]
     software_version: str
@@ -109,18 +115,18 @@ class NodeStatus(BaseModel):
     maintenance_snapshot: Annotated[
         MaintenanceSnapshot | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)
     ]
-    """While it is in maintenance."""
+    """Only while the node is in maintenance."""
 
 
 def render(
     node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datetime, *, on_flash: Collection[int]
 ) -> dict[str, Any]:
-    """`shards` are the node's, `latest` its newest sample by metric name, empty without one; `on_flash` are the uids of the
-    databases on flash."""
+    """Render a node. `shards` are the node's shards; `latest` is its newest sample by metric name, empty without a sample; `on_flash`
+    are the uids of the databases on flash."""
     facts = node.facts
     uids = sorted(shard.uid for shard in shards)
     flash_shards = sum(shard.bdb_uid in on_flash for shard in shards)
-    # Facts are as old as the last contact, and the machine has been running on since.
+    # Facts are as old as the last contact, but the machine has been running since then.
     silence = max(0, int((now - node.last_seen).total_seconds()))
     return {
         "uid": node.uid,
@@ -176,7 +182,7 @@ def render_status(
     leader: bool,
     snapshot: SnapshotRow | None,
 ) -> dict[str, Any]:
-    """`promised` is what each shard on this node may take, `snapshot` the one of its maintenance."""
+    """Render the status of a node. `promised` are the limits of its shards; `snapshot` is its maintenance snapshot."""
     facts = node.facts
     free = facts["total_memory"] - sum(share.ram for share in promised)
     flash = node.flash_size - sum(share.flash or 0 for share in promised)
@@ -208,14 +214,14 @@ def render_status(
 
 
 def _status(node: NodeRow) -> str:
-    # A lost agent says nothing about the machine: `agent_status` tells of it.
+    # A lost agent does not imply that the machine is down. `agent_status` shows it.
     if node.health == "down":
         return "down"
     return "decommissioning" if node.duty == "removal" else "active"
 
 
 def _free(latest: Latest, given: int) -> int | None:
-    """Of the memory that the node may use, which may be less than the machine has."""
+    """Return the free memory, at most the memory that the node can use, which may be less than the machine has."""
     available = latest.get("available_memory")
     return None if available is None else min(int(available), given)
 
@@ -226,21 +232,21 @@ RULES: dict[str, Rule] = {
     "second_rack_id": Text("text", longest=64),
     "recovery_path": Text("an absolute path", "|/.*", 4096),
 }
-"""Of text that is kept and sent back."""
+"""Rules of text fields that are stored without effect."""
 
 
 class NodeUpdate(BaseModel):
-    """Fields of a node to change. Read-only and unknown ones are ignored, because clients send back the object they got."""
+    """Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that they received."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
-    accept_servers: bool | None = Field(default=None, description="Whether it may get new shards.")
-    max_redis_servers: int | None = Field(default=None, ge=1, le=4096, description="Shards at most.")
+    accept_servers: bool | None = Field(default=None, description="Whether the node can get new shards.")
+    max_redis_servers: int | None = Field(default=None, ge=1, le=4096, description="Maximum number of shards.")
     max_slave_full_syncs: int | None = Field(
         default=None,
         ge=-1,
         le=1000,
-        description="Full syncs at once that it takes part in; -1 = as the policy, 0 = any.",
+        description="Maximum number of concurrent full syncs of the node; -1 = as in the policy, 0 = unlimited.",
     )
     max_redis_forks: int | None = Field(default=None, ge=-1, le=1000)
     max_listeners: int | None = Field(default=None, ge=1, le=10000)

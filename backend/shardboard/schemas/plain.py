@@ -1,4 +1,4 @@
-"""What any JSON value must satisfy before it is stored: text that can be carried, no depth bombs."""
+"""Requirements for JSON values that are stored: valid text, numbers that JSON can represent, and limited depth."""
 
 import math
 from typing import Any
@@ -7,15 +7,15 @@ MAX_DEPTH = 16
 
 
 def check(value: Any, depth: int = 0) -> None:
-    """Raise ValueError with a sentence when `value` holds something that cannot be stored and sent back."""
+    """Raise ValueError, with a message for users, if `value` contains anything that cannot be stored and returned."""
     if depth > MAX_DEPTH:
         raise ValueError("is nested too deeply")
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds a number that JSON does not know")
+        raise ValueError("contains a number that JSON cannot represent")
     elif isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError("holds a number that is too large")
+        raise ValueError("contains a number that is too large")
     elif isinstance(value, list):
         for item in value:
             check(item, depth + 1)
@@ -27,4 +27,4 @@ def check(value: Any, depth: int = 0) -> None:
 
 def _check_text(text: str) -> None:
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("holds characters that text cannot have")
+        raise ValueError("contains characters that are not allowed in text")

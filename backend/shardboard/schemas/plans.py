@@ -1,5 +1,4 @@
-"""What would be if an order were carried out: where the shards of a database are, pair by pair, and addresses that clients must
-leave (ours)."""
+"""Models of planned changes: the nodes of each shard pair, and the addresses that clients have to stop using (extension)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -8,7 +7,7 @@ from pydantic import BaseModel, Field
 
 
 class BlueprintNode(BaseModel):
-    """A node that holds a shard of a pair."""
+    """A node with a shard of a pair."""
 
     node_uid: str
     role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
@@ -23,9 +22,9 @@ class BlueprintPair(BaseModel):
 
 class AddressChange(BaseModel):
     bdb_uid: int
-    old: list[str] = Field(description="Addresses with ports that clients must leave.")
-    new: list[str] = Field(description="Those that serve in the end.")
-    sentence: str = Field(description="What clients have to do, and how long they have.")
+    old: list[str] = Field(description="Addresses with ports that clients have to stop using.")
+    new: list[str] = Field(description="Addresses with ports after the change.")
+    sentence: str = Field(description="Message about what clients have to do, and until when.")
 
 
 class ChangeRow(Protocol):

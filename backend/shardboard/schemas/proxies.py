@@ -1,4 +1,4 @@
-"""A proxy as the REST reference shows it (3.11), with how it does; and who serves the endpoint of a database."""
+"""Models of proxies in the format of the Redis Enterprise REST API, with their state, and of the proxies of an endpoint."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Protocol
@@ -30,27 +30,27 @@ STATIC: dict[str, Any] = {
     "maxmemory_clients": 4294967296,
     "threads_usage_threshold": 80,
 }
-"""Fields of the reference that may be sent back as they are and change nothing."""
+"""Constant fields of the Redis Enterprise REST API. Requests can contain them with the same value, without effect."""
 
 READ_ONLY = frozenset({"uid", "version", "status", "detail", "pid", "connections"})
-"""Ignored in requests, because clients send back the object they got."""
+"""Ignored in requests, because clients send back the object that they received."""
 
 Threads = Annotated[int, Field(ge=1, le=MAX_THREADS)]
 
 
 class Proxy(BaseModel):
-    """The proxy of one node; replies carry all fields of the reference."""
+    """The proxy of a node. Replies contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
-    uid: int = Field(description="Of its node.")
+    uid: int = Field(description="Uid of the node.")
     threads: int
     max_threads: int
     version: str
     status: str = Field(json_schema_extra={"enum": ["active", "down", "idle", "unknown"]})
-    detail: str = Field(description="One sentence when it is down, else empty.")
+    detail: str = Field(description="Message if the proxy is down; otherwise empty.")
     pid: int | None
-    connections: int | None = Field(description="Open now; null without a recent sample.")
+    connections: int | None = Field(description="Open connections; null without a recent sample.")
 
 
 class ProxyFields(BaseModel):
@@ -63,13 +63,13 @@ class ProxyFields(BaseModel):
 class ProxyChange(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    allow_restart: bool = Field(default=False, description="Nothing needs a restart: threads change while it runs.")
-    proxy: ProxyFields = Field(description="Its fields may also be sent in place of it.")
+    allow_restart: bool = Field(default=False, description="Accepted without effect: threads change without a restart.")
+    proxy: ProxyFields = Field(description="Fields to change. They can also be sent at the top level.")
 
     @model_validator(mode="before")
     @classmethod
     def _flat(cls, given: Any) -> Any:
-        """Some clients send the fields of the proxy themselves."""
+        """Wrap fields that a client sent at the top level."""
         if not isinstance(given, dict) or "proxy" in given or not given.keys() - {"allow_restart"}:
             return given
         around = {name: value for name, value in given.items() if name == "allow_restart"}
@@ -77,7 +77,7 @@ class ProxyChange(BaseModel):
 
 
 class EndpointProxy(BaseModel):
-    uid: int = Field(description="Of the node.")
+    uid: int = Field(description="Uid of the node.")
     address: str
     status: str = Field(json_schema_extra={"enum": ["active", "closed", "down", "pending"]})
     detail: str
@@ -101,7 +101,7 @@ class Counted(Protocol):
 
 
 class ProxySecond(Protocol):
-    """What a proxy said in its newest second."""
+    """Report of a proxy for its newest second."""
 
     @property
     def databases(self) -> Mapping[int, Counted]: ...
@@ -122,7 +122,7 @@ class ProxyNode(NodeRow, Protocol):
 
 
 def render(node: ProxyNode, reading: ProxySecond | None) -> dict[str, Any]:
-    """`reading` is the newest second's, None when there is none."""
+    """Render a proxy. `reading` is the report of the newest second, if there is one."""
     report = node.proxy
     connections = sum(each.connections for each in reading.databases.values()) if reading is not None else None
     return {
@@ -143,7 +143,7 @@ def render_endpoint(
     machines: Sequence[ProxyNode],
     readings: Mapping[int, ProxySecond],
 ) -> dict[str, Any]:
-    """Who serves the database; `readings` by node, as far as known."""
+    """Render the endpoint of a database. `readings` are the known reports by node uid."""
     return {
         "uid": f"{bdb.uid}:1",
         "port": bdb.port,
@@ -163,15 +163,15 @@ def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: ProxySecond | None) -
     if node.health == "down":
         status, detail = "down", f"Node {node.uid} is down."
     elif bdb.config.get("traffic_manually_disabled") and not (served is not None and served.connections):
-        status, detail = "closed", "Somebody stopped the traffic of the database."
+        status, detail = "closed", "The traffic of the database is stopped."
     elif failure:
         status, detail = "down", failure
     elif served is not None:
         status, detail = "active", ""
     elif _status(node, reading) in ("active", "idle") and node.proxy.get("state") == "running":
-        status, detail = "pending", "It has not told of this database yet."
+        status, detail = "pending", "The proxy has not reported this database yet."
     else:
-        status, detail = "down", node.proxy.get("detail") or f"Node {node.uid} does not tell."
+        status, detail = "down", node.proxy.get("detail") or f"Node {node.uid} does not report."
     return {
         "uid": node.uid,
         "address": node.addr,

@@ -1,4 +1,4 @@
-"""What another amount of RAM would give a database on flash, on the wire."""
+"""Model of the RAM curve, the estimated effect of the RAM size of a database on flash."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,26 +11,26 @@ from shardboard.schemas.rows import BdbRow
 
 
 class CurvePoint(BaseModel):
-    ram_size: int = Field(description="Bytes for the whole database, replicas included, as bigstore_ram_size.")
-    hit_ratio: float = Field(description="Expected share of fetches and writes whose value is in RAM, 0-1.")
+    ram_size: int = Field(description="RAM of the database in bytes, including replicas, as in `bigstore_ram_size`.")
+    hit_ratio: float = Field(description="Expected ratio of reads and writes whose value is in RAM, 0-1.")
 
 
 class RamCurve(BaseModel):
     bdb_uid: int
-    ram_size: int = Field(description="Bytes that the database has now.")
-    expected: float | None = Field(description="The curve at that size; null without a curve.")
-    measured: float | None = Field(description="The RAM-hit ratio of the newest second; null when nothing was used.")
+    ram_size: int = Field(description="Current RAM of the database in bytes.")
+    expected: float | None = Field(description="Expected ratio at the current size; null without a curve.")
+    measured: float | None = Field(description="RAM hit ratio of the newest second; null if there was no access.")
     points: list[CurvePoint] = Field(
-        description="From a tenth of memory_size to all of it; empty while nothing can be said."
+        description="Points from 10 % to 100 % of memory_size; empty if no estimate is possible."
     )
-    uses: int = Field(description="Fetches and writes that it is estimated from; older ones count less.")
-    detail: str = Field(
-        description="One sentence on why there is no curve, or a part of the shards is not in it; else empty."
+    uses: int = Field(
+        description="Number of reads and writes that the estimate is based on; older ones have less weight."
     )
+    detail: str = Field(description="Reason why there is no curve or some shards are not included; otherwise empty.")
 
 
 def render(bdb: BdbRow, shards: Sequence[ShardCurve], measured: float | None) -> dict[str, Any]:
-    """`measured` is the ratio of the newest second."""
+    """Render the curve. `measured` is the hit ratio of the newest second."""
     copies = bdb.shards_count * (2 if bdb.replication else 1)
     telling = [shard for shard in shards if ram_curve.is_telling(shard)]
     size = int(bdb.config["bigstore_ram_size"])
@@ -50,12 +50,12 @@ def render(bdb: BdbRow, shards: Sequence[ShardCurve], measured: float | None) ->
 
 def _detail(bdb: BdbRow, shards: Sequence[ShardCurve], telling: Sequence[ShardCurve]) -> str:
     if not bdb.memory_size:
-        return "The database has no limit of memory, so there is no other size to compare with."
+        return "The database has no memory limit, so there are no other sizes to compare."
     if len(telling) == len(shards):
-        return "" if shards else "It has no primary that could tell."
+        return "" if shards else "The database has no primary to query."
     silent = next(shard for shard in shards if not ram_curve.is_telling(shard))
     if silent.reason:
         return f"Shard redis:{silent.shard_uid}: {silent.reason}"
     if not silent.values_flash and silent.uses >= ram_curve.LEAST_USES:
-        return "All values are in RAM already."
-    return f"Shard redis:{silent.shard_uid} was not used enough yet: {silent.uses} of {ram_curve.LEAST_USES} fetches and writes."
+        return "All values are already in RAM."
+    return f"Shard redis:{silent.shard_uid} does not have enough accesses yet: {silent.uses} of {ram_curve.LEAST_USES} reads and writes."

@@ -1,4 +1,4 @@
-"""What rendering needs of the stored rows. Shapes do not import the store; its tables fit these protocols."""
+"""Protocols of the stored rows that rendering needs. They keep the schemas independent of the store, whose tables satisfy them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

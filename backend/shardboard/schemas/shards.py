@@ -1,4 +1,7 @@
-"""A shard as replies and the stream show it. Its own uid and its node's are strings in the reference, its database's is not."""
+"""Shards in the format of replies and the event stream.
+
+In the Redis Enterprise REST API, the uids of a shard and its node are strings, and the uid of its database is a number.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -19,42 +22,46 @@ class Loading(BaseModel):
 
 class Sync(BaseModel):
     status: str = Field(json_schema_extra={"enum": ["idle", "in_progress", "link_down"]})
-    progress: int = Field(description="Bytes the replica still lacks, as far as known.")
+    progress: int = Field(description="Bytes that the replica has not received yet, if known.")
 
 
 class Shard(BaseModel):
     uid: str
     bdb_uid: int
     node_uid: str
-    node: int = Field(description="The same as a number, for clients that expect one.")
-    role: str = Field(description="As the console wants it.", json_schema_extra={"enum": ["master", "slave"]})
-    actual_role: str = Field(description="As last observed; empty before that.")
+    node: int = Field(description="Same as `node_uid`, as a number.")
+    role: str = Field(description="Role according to the console.", json_schema_extra={"enum": ["master", "slave"]})
+    actual_role: str = Field(description="Last observed role; empty before the first observation.")
     status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
     detailed_status: str = Field(
-        description="`busy`: a primary that lives and refuses requests, as it does not believe its cluster to be whole.",
+        description="`busy`: the primary runs but rejects requests, because its cluster state is `fail`.",
         json_schema_extra={"enum": _STATUSES},
     )
-    detail: str = Field(description="One sentence when the shard is not ok.")
-    assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without any.')
+    detail: str = Field(description="Message if the shard is not ok.")
+    assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without slots.')
     lost_lead: bool = Field(
-        description="It was a primary when its node was lost, and another one leads since: "
-        "`return_primaries` gives it the lead back."
+        description="Whether the shard was a primary when its node failed and is a replica now. `return_primaries` makes it the "
+        "primary again."
     )
-    pair: int = Field(description="A primary and its replica have the same.")
+    pair: int = Field(description="Number of the shard pair. A primary and its replica have the same number.")
     loading: Loading
     sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
-    """Replicas only."""
+    """Only for replicas."""
     address: str
     port: int
     pid: OptionalInt
     started_at: OptionalStr
-    engine_version: OptionalStr = Field(description="Of the Valkey that runs; absent until it was seen.")
-    used_memory: OptionalInt = Field(description="Bytes, from the newest sample; absent without one.")
-    report_timestamp: OptionalStr = Field(description="When the shard was last looked at.")
+    engine_version: OptionalStr = Field(
+        description="Version of the running Valkey; missing before the first observation."
+    )
+    used_memory: OptionalInt = Field(
+        description="Memory usage in bytes from the newest sample; missing without a sample."
+    )
+    report_timestamp: OptionalStr = Field(description="Time of the last observation.")
 
 
 def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
-    """`address` is its node's; `latest` the newest sample by metric name, empty without one."""
+    """Render a shard. `address` is the address of its node; `latest` is its newest sample by metric name, empty without a sample."""
     memory = latest.get("used_memory")
     refuses = shard.observed_status == "ok" and shard.observed_link == "cluster_down"
     shown: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The hash slots that take most, on the wire."""
+"""Models of the hash slots with the highest load."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,50 +15,54 @@ OptionalFloat = Annotated[float | SkipJsonSchema[None], Field(default=None, json
 
 
 class SlotTotals(BaseModel):
-    """Since the shard's `counted_since`; absent where the engine does not count it."""
+    """Totals since the shard's `counted_since`; missing if the engine does not count them."""
 
-    cpu_usec: OptionalInt = Field(description="Microseconds of processor time.")
+    cpu_usec: OptionalInt = Field(description="CPU time in microseconds.")
     network_bytes_in: OptionalInt
     network_bytes_out: OptionalInt
 
 
 class HotSlotRow(BaseModel):
     slot: int
-    shard_uid: str = Field(description="The primary that serves it.")
+    shard_uid: str = Field(description="Primary that serves the slot.")
     node_uid: str
     key_count: int
     cpu: OptionalFloat = Field(
-        description="Processors that commands on its keys take, 1 = one core, between the last two looks; absent before."
+        description="CPU cores that commands on the slot's keys use, 1 = one core, between the last two polls; missing before."
     )
-    ingress_bytes: OptionalFloat = Field(description="Bytes of requests per second; absent until there were two looks.")
-    egress_bytes: OptionalFloat = Field(description="Bytes of replies per second; absent until there were two looks.")
+    ingress_bytes: OptionalFloat = Field(description="Bytes of requests per second; missing before the second poll.")
+    egress_bytes: OptionalFloat = Field(description="Bytes of replies per second; missing before the second poll.")
     total: SlotTotals
 
 
 class SlotShard(BaseModel):
-    """A primary that was asked."""
+    """A primary that was polled."""
 
     shard_uid: str
     node_uid: str
-    detail: str = Field(description="Why it told nothing, for example an engine that does not count; else empty.")
+    detail: str = Field(
+        description="Reason why it returned no data, for example an engine without slot statistics; otherwise empty."
+    )
     counted_since: OptionalStr = Field(
-        description="Start of its process. A slot that came later, or what was counted before CONFIG RESETSTAT, is not in it."
+        description="Start of the process. Totals do not include the time before a slot was added or before CONFIG RESETSTAT."
     )
 
 
 class HotSlots(BaseModel):
     bdb_uid: int
     by: Metric
-    interval: OptionalFloat = Field(description="Seconds that rates are of; absent until there were two looks.")
-    slots: list[HotSlotRow] = Field(description="The highest first: by rate, and where there is none yet by total.")
+    interval: OptionalFloat = Field(
+        description="Duration in seconds that the rates cover; missing before the second poll."
+    )
+    slots: list[HotSlotRow] = Field(description="Slots, highest first: by rate or, before the second poll, by total.")
     shards: list[SlotShard]
-    detail: str = Field(description="One sentence when nobody could be asked or not all told; else empty.")
+    detail: str = Field(description="Message if not all primaries returned data; otherwise empty.")
 
 
 def render(
     bdb_uid: int, by: Metric, slots: Sequence[HotSlot], told: Sequence[Told], interval: float | None, detail: str
 ) -> dict[str, Any]:
-    """`detail` says why nobody was asked; who did not tell is read from `told`."""
+    """Render the slots. `detail` is the reason if no primary was polled; otherwise it is derived from `told`."""
     return {
         "bdb_uid": bdb_uid,
         "by": by,
@@ -96,14 +100,14 @@ def _shard(told: Told) -> dict[str, Any]:
 
 
 def _silence(told: Sequence[Told]) -> str:
-    """Who did not tell, and the first reason."""
+    """Return a message about primaries that returned no data, with the first reason; empty if all did."""
     silent = [each for each in told if each.reason]
     if not silent:
         return ""
     who = (
-        f"None of its {len(told)} primaries"
+        f"None of the {len(told)} primaries"
         if len(silent) == len(told)
         else f"{len(told) - len(silent)} of {len(told)}"
     )
-    verb = "tells" if len(silent) == len(told) else "primaries tell"
-    return f"{who} {verb} which slots take most. Shard redis:{silent[0].shard_uid}: {silent[0].reason}."
+    verb = "returns data" if len(silent) == len(told) else "primaries return data"
+    return f"{who} {verb} about slots. Shard redis:{silent[0].shard_uid}: {silent[0].reason}."

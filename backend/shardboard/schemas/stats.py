@@ -1,4 +1,4 @@
-"""Statistics on the wire: intervals as the REST reference has them (section 4.1), and columns over time for charts."""
+"""Models of statistics: intervals in the format of the Redis Enterprise REST API, and columns over time for charts."""
 
 import json
 from array import array
@@ -13,13 +13,13 @@ from shardboard.schemas.times import iso
 
 
 class Interval(BaseModel):
-    """Metrics are floats beside these members; what is not known is left out."""
+    """An interval. Metrics are additional members with numbers; unknown ones are missing."""
 
     model_config = ConfigDict(extra="allow")
 
     interval: str = Field(description="1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week")
-    stime: str = Field(description="Beginning, included.")
-    etime: str = Field(description="End, excluded.")
+    stime: str = Field(description="Start, inclusive.")
+    etime: str = Field(description="End, exclusive.")
 
 
 class ClusterStats(BaseModel):
@@ -36,11 +36,11 @@ class ObjectStats(ClusterStats):
 
 class History(BaseModel):
     resolution: str
-    from_: Annotated[int, Field(alias="from", description="Epoch second of the first interval's beginning.")]
-    step: int = Field(description="Seconds of one interval.")
+    from_: Annotated[int, Field(alias="from", description="Start of the first interval in epoch seconds.")]
+    step: int = Field(description="Duration of an interval in seconds.")
     count: int
     metrics: list[str]
-    series: dict[str, list[list[float | None]]] = Field(description="By uid, one list per metric; null = a gap.")
+    series: dict[str, list[list[float | None]]] = Field(description="One list per metric, by uid; null = gap.")
 
 
 class KeptRange(BaseModel):
@@ -48,22 +48,22 @@ class KeptRange(BaseModel):
     step: int
     from_: Annotated[int, Field(alias="from")]
     to: int
-    retention: int = Field(description="Seconds after which intervals of this resolution are forgotten.")
+    retention: int = Field(description="Seconds after which intervals of this resolution are deleted.")
 
 
 class Retention(BaseModel):
     topic: str
-    storage_bytes: int = Field(description="What all metrics take in the store.")
-    store_bytes: int = Field(description="The whole store.")
+    storage_bytes: int = Field(description="Size of all metrics in the store in bytes.")
+    store_bytes: int = Field(description="Size of the store in bytes.")
     events: int = Field(
-        description="Events that are kept: see the policies events_keep_days, max_saved_events_per_type."
+        description="Number of stored events. The policies events_keep_days and max_saved_events_per_type limit it."
     )
-    actions: int = Field(description="Actions that are kept: see the policy actions_keep_days.")
+    actions: int = Field(description="Number of stored actions. The policy actions_keep_days limits it.")
     ranges: list[KeptRange]
 
 
 def interval(name: str, t: int, step: int, values: Iterable[tuple[str, float]]) -> dict[str, Any]:
-    """One interval; what is no number is left out, the rest has the seven digits that are stored."""
+    """Render an interval. Values that are not finite are omitted; others are rounded to the seven stored digits."""
     known = {metric: float(f"{value:.7g}") for metric, value in values if isfinite(value)}
     return {"interval": name, "stime": moment(t), "etime": moment(t + step), **known}
 
@@ -73,7 +73,7 @@ def moment(t: int) -> str:
 
 
 def listed(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A JSON array, object by object: all intervals of hundreds of shards are too much for one piece."""
+    """Yield a JSON array object by object, because all intervals of hundreds of shards are too large for one string."""
     opening = "["
     for found in objects:
         yield opening + json.dumps(found, separators=(",", ":"))
@@ -89,7 +89,7 @@ def history(
     metrics: Sequence[str],
     series: "Iterable[tuple[str, list[array[float]]]]",
 ) -> Iterator[str]:
-    """The JSON text of History. Numbers are formatted column by column: value by value takes ten times as long."""
+    """Yield the JSON text of History. Numbers are formatted per column, because formatting each value takes ten times as long."""
     head = {"resolution": resolution, "from": first, "step": step, "count": count, "metrics": list(metrics)}
     separator = json.dumps(head, separators=(",", ":"))[:-1] + ',"series":{'
     form = "[" + ",".join(["%.7g"] * count) + "]"

@@ -1,4 +1,4 @@
-"""What databases take, one line each, as the REST reference has it: JSON lines, and an MD5 of them all at the end."""
+"""The usage report of databases in the format of the Redis Enterprise REST API: JSON lines, followed by their MD5 hash."""
 
 import hashlib
 import json
@@ -28,10 +28,10 @@ def render(
     bdbs: Sequence[tuple[BdbRow, Sequence[ShardRow], Mapping[str, float]]],
     now: datetime,
 ) -> bytes:
-    """Databases with their shards and their newest second."""
+    """Render the report. `bdbs` are databases with their shards and the values of their newest second."""
     common = {
         "cluster_name": cluster.name,
-        # The cluster has no number of its own; this one is the same as long as it lives.
+        # The cluster has no UUID. This one is stable during its lifetime.
         "cluster_uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{cluster.name}/{cluster.created_at.isoformat()}")),
         "date": iso(now),
         "software_version": __version__,

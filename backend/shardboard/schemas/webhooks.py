@@ -1,4 +1,4 @@
-"""Webhooks on the wire."""
+"""Models of webhooks."""
 
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
@@ -20,30 +20,30 @@ class NewWebhook(WebhookFields):
     name: str = Field(min_length=1, max_length=120)
     kind: Kind = Field(
         default="webhook",
-        description="What gets it: any program, Prometheus Alertmanager, people, or a syslog receiver.",
+        description="Kind of receiver: any program, Prometheus Alertmanager, email, or a syslog server.",
     )
     url: str = Field(
-        description="https:// or http://, without user and password; of mail mailto: and addresses with commas between; of syslog "
-        "syslog+tls:// or syslog+tcp://, host and port (6514, 601)."
+        description="`https://` or `http://` without user and password. For email, `mailto:` and addresses separated by commas. For "
+        "syslog, `syslog+tls://` or `syslog+tcp://`, host and port (defaults: 6514, 601)."
     )
     secret: str = Field(
-        default="", max_length=256, repr=False, description="Signs what is sent; empty: nothing is signed."
+        default="", max_length=256, repr=False, description="Key that signs messages; empty: messages are not signed."
     )
     ca: str = Field(
-        default="", description="Authorities to trust, in PEM; empty: those that the console's machine trusts."
+        default="", description="CA certificates (PEM) to trust; empty: trust those of the console's machine."
     )
     events: Events = Field(
-        default="alarms", description="Alarms only, everything in the log, or the audit trail (webhook and syslog)."
+        default="alarms", description="Alarms, all events of the log, or the audit log (webhook and syslog only)."
     )
     min_severity: Severity | None = Field(
         default=None,
-        description="WARNING unless it is said, of the audit trail INFO: there refusals and failures are warnings.",
+        description="Default: WARNING, for the audit log INFO. In the audit log, rejected and failed requests are warnings.",
     )
     enabled: bool = True
 
 
 class WebhookUpdate(WebhookFields):
-    """What is left out stays."""
+    """Omitted fields keep their values."""
 
     name: str | None = Field(default=None, min_length=1, max_length=120)
     url: str | None = None
@@ -56,7 +56,7 @@ class WebhookUpdate(WebhookFields):
         default=None,
         ge=0,
         le=7 * 24 * 60,
-        description="Told of nothing for so long, and then of what still goes on; 0 ends a silence.",
+        description="Mute messages for this time. Alarms that are still active are sent afterwards. 0 ends the mute.",
     )
 
 
@@ -65,17 +65,17 @@ class Webhook(BaseModel):
     name: str
     kind: Kind
     url: str
-    is_signed: bool = Field(description="Whether it has a secret, which is never shown.")
+    is_signed: bool = Field(description="Whether a secret is set. It is never returned.")
     ca: str
     events: Events
     min_severity: Severity
     enabled: bool
-    silent_until: str | None = Field(description="Told of nothing until then; null: not silent.")
+    silent_until: str | None = Field(description="Muted until this time; null: not muted.")
     created_time: str
-    last_told_time: str | None = Field(description="When something arrived last; null: never.")
-    failures: int = Field(description="Attempts in a row that failed; it is tried again.")
-    last_error: str = Field(description="What the last of these failed with, in a sentence.")
-    open: int = Field(description="Alarms that it was told of and that are not over.")
+    last_told_time: str | None = Field(description="Time of the last delivery; null: never.")
+    failures: int = Field(description="Consecutive failed attempts. Delivery is retried.")
+    last_error: str = Field(description="Error message of the last failed attempt.")
+    open: int = Field(description="Number of delivered alarms that are still active.")
 
 
 class Row(Protocol):
