@@ -81,7 +81,7 @@ async def benchmark_report_of(
         Query(alias="format", description="`memtier` is the load generator's JSON report of the last repetition."),
     ] = "markdown",
 ) -> Response:
-    """Return the report of a run as Markdown, HTML, CSV (the time series), JSON (everything) or JSON in memtier_benchmark's layout."""
+    """Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), or JSON in memtier_benchmark's format."""
     row = await service.find(session, uid)
     run = (await represent(session, [row]))[0]
     if format_ == "markdown":

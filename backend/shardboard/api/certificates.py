@@ -84,9 +84,9 @@ async def rotate_certificates(
 ) -> JSONResponse:
     """Replace the certificates of the shards of all encrypted databases. Existing connections stay open.
 
-    The console also renews these certificates automatically. With `authority`, the private CAs of the databases are replaced too:
-    shards reject certificates of the previous CA as soon as all shards have completed three steps. This takes some seconds, or longer
-    if a node is unreachable but may be running. The console does the same when a node is removed. Required role: `admin`.
+    The console also renews these certificates automatically. With `authority`, the private CAs of the databases are replaced too.
+    Shards reject certificates of the previous CA when all of them have completed three steps. This takes some seconds, or longer if
+    a node is unreachable but may be running. The console does the same when a node is removed. Required role: `admin`.
     """
     name = body.name if body is not None else ""
     if name not in ROTATED:

@@ -65,8 +65,8 @@ async def announce_authority(
 ) -> JSONResponse:
     """Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
 
-    Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns the
-    contents of a certificate. Required role: `admin`.
+    Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns
+    the contents of a certificate. Required role: `admin`.
     """
     chain = (body.certificate or "") if body else ""
     if is_on(dry_run):

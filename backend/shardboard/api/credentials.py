@@ -220,14 +220,14 @@ async def _verified(
 async def insist_on_code(store: Store, user: User, source: str, code: str | None) -> None:
     """Check a second-factor code without using it up. A wrong code counts as a failed login."""
     if code is None:
-        sentence = f"{user.email} has a second factor. Send the code of the authenticator app too, or use a service token for programs."
+        sentence = f"{user.email} has a second factor: send a code of the authenticator app too. Use a service token for programs."
         raise Unauthorized("second_factor_required", sentence)
     async with store.read() as session:
         waits = await logins.codes_wait(session, user)
     if not second_factor.accepts(user, code, recovery_only=waits):
         await note_failure(store, gate(store), user.email, source, counts=True, is_code=True)
         if waits:
-            sentence = "Too many wrong codes. Only recovery codes are accepted for now. Try the code of the authenticator app again later."
+            sentence = "Too many wrong codes. Use a recovery code, or try a code of the authenticator app again later."
             raise Unauthorized("wrong_code", sentence)
         sentence = "The code is not valid or was used before. Enter the next code that the authenticator app shows."
         raise Unauthorized("wrong_code", sentence)

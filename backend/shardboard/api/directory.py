@@ -71,7 +71,7 @@ async def _look(console: Console, keeper: Gate, username: str, password: str, so
 async def _ask(
     console: Console, keeper: Gate, directory: Directory, username: str, password: str, source: str, *, waits: bool
 ) -> Person | None:
-    """Query the directory. Returns None for a wrong password and for a throttled attempt, so that clients cannot distinguish them."""
+    """Query the directory. Returns None for wrong passwords and for throttled attempts: clients must not distinguish them."""
     # The reply takes at least as long as for a user with a local password.
     as_long = asyncio.create_task(_take_as_long(keeper, password, source))
     try:

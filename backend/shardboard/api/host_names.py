@@ -1,7 +1,7 @@
 """Rejection of unknown host names on loopback listeners.
 
-A web site can make its own host name resolve to 127.0.0.1 (DNS rebinding) and then read the replies of a loopback port. The requests
-still contain that host name.
+A web site can make its own host name resolve to 127.0.0.1 (DNS rebinding) and then read the replies of a loopback port. The
+requests still contain that host name.
 """
 
 import ipaddress
@@ -36,7 +36,7 @@ class KnownHosts:
             await self._app(scope, receive, send)
             return
         message = (
-            "This port does not serve the host name of the request. To allow the name, add it to SHARDBOARD_PUBLIC_NAMES and restart "
+            "This port does not serve the host name of the request. To allow a name, add it to SHARDBOARD_PUBLIC_NAMES and restart "
             "the console."
         )
         reply = failure(421, "unknown_host", message)

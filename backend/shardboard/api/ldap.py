@@ -73,7 +73,8 @@ class NewLdapSettings(BaseModel):
         Field(
             max_length=1_000,
             repr=False,
-            description=f"Password of `bind_dn`. Omit it or send {service.HIDDEN} to keep it; it is removed if the servers, `bind_dn`, `ca_cert` or `starttls` change.",
+            description=f"Password of `bind_dn`. Omit it or send {service.HIDDEN} to keep it. It is removed if `uris`, `bind_dn`, "
+            "`ca_cert` or `starttls` change.",
         ),
     ] = None
 
@@ -128,7 +129,7 @@ async def set_directory(admin: Admin, console: TheConsole, body: NewLdapSettings
 
 @router.delete("", summary="Remove LDAP settings", responses=errors(404))
 async def remove_directory(admin: Admin, console: TheConsole) -> dict[str, str]:
-    """Remove the LDAP directory. Its users are signed out and can no longer sign in, but are not deleted. Required role: `admin`."""
+    """Remove the LDAP directory. Its users are signed out and cannot sign in, but are not deleted. Required role: `admin`."""
     async with console.store.begin() as session:
         await service.remove(session, admin)
     look_again(console.store)

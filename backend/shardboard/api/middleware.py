@@ -22,8 +22,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 TRANSPORT = "max-age=31536000"
-"""One year: a browser that has visited the site never uses plain HTTP again. Not sent for `localhost`, whose other ports can belong to
-other programs."""
+"""One year: a browser that has visited the site never uses plain HTTP again. Not sent for `localhost`, because its other ports can
+belong to other programs."""
 METRICS = "/metrics"
 DOCS = "/docs"
 """Path of the API documentation. FastAPI's page starts with an inline script, which is allowed only there."""

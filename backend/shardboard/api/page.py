@@ -1,4 +1,4 @@
-"""Static files of the web UI. Hashed assets are cached forever, the index is never cached, and all routes of the web UI return it."""
+"""Static files of the web UI. Hashed assets are cached forever. The index is never cached; all routes of the web UI return it."""
 
 import re
 from pathlib import Path

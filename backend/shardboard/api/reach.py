@@ -1,7 +1,7 @@
 """Authorisation dependencies for users whose role may be limited to some databases (`resources` of a role).
 
-They admit such users to objects of their databases, to objects that do not belong to a database, and to lists that the handler filters.
-A handler that uses `Viewer` or `Editor` of `api/deps.py` instead rejects these users.
+They admit such users to objects of their databases, to objects that do not belong to a database, and to lists that the handler
+filters. A handler that uses `Viewer` or `Editor` of `api/deps.py` instead rejects these users.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -109,7 +109,7 @@ async def switch_off_of(manager: UserManager, console: TheConsole, uid: Uid) -> 
 
 
 async def _proven(console: Console, by: Principal, proof: Proof, source: str) -> User:
-    """Return the signed-in user after checking the password and, if it is on, the second factor. Failures count as failed logins."""
+    """Return the signed-in user after checking the password and, if enabled, the second factor. Failures count as failed logins."""
     async with console.store.read() as session:
         user = _oneself(await by_email(session, by.username), by)
     if await credentials.password_of(console, user.email, proof.password, source) is None:

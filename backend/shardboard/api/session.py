@@ -83,8 +83,8 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
     """Sign in. The session lasts 12 hours.
 
     Returns 401 `second_factor_required` if `code` is missing, 401 `password_expired` if `new_password` is required, and 401
-    `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. No credentials
-    are required except those in the body.
+    `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. Authenticated
+    by the credentials in the body.
     """
     source, wanted = credentials.origin(request), form.new_password
     if wanted is not None:
@@ -117,8 +117,11 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
 
 
 async def _check_new_factor(console: Console, user: User, secret: str, code: str) -> None:
-    """Check the secret and its code before the new password. Otherwise, a request without a valid code could find out whether the new
-    password is one of the user's."""
+    """Check the secret and its code.
+
+    This has to run before the check of the new password. Otherwise, a request without a valid code could find out whether the new
+    password is one of the user's.
+    """
     if user.totp_secret is not None:
         raise Conflict(
             "second_factor_is_on", f"{user.email} already has a second factor. Sign in with its code.", field="secret"

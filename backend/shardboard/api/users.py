@@ -56,7 +56,7 @@ class Authorization(AccessToken):
 
 
 class UserChanges(BaseModel):
-    """Omitted fields keep their values. Fields of the Redis Enterprise REST API that are not implemented are accepted without effect."""
+    """Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect."""
 
     model_config = ConfigDict(strict=True)
 
@@ -243,7 +243,7 @@ async def remove_password(
     source = credentials.origin(request)
     password = await credentials.password_of(console, user.email, body.old_password, source)
     if password is None:
-        sentence = f"This is not a password of {user.email}. After several failed attempts from your address, wait before you try again."
+        sentence = f"This is not a password of {user.email}. After several failed attempts, wait before you try again."
         raise NotFound("password_not_found", sentence, field="old_password")
     async with _passwords_change(console, dry_run) as session:
         await user_accounts.remove_password(session, user.uid, password.hash, login.principal)
@@ -251,8 +251,11 @@ async def remove_password(
 
 
 def _not_again(user: User, by: Principal) -> Sequence[str]:
-    """Return the hashes that a new password must not match. They are empty for another user's password, so that nobody can test guesses,
-    and for a user with several passwords, of which one can become the only one."""
+    """Return the hashes that a new password must not match.
+
+    Empty for the passwords of another user, so that they cannot be guessed with this check. Also empty for a user with several
+    passwords, because one of them may become the only one.
+    """
     return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
 
 

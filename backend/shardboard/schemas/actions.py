@@ -21,7 +21,7 @@ class Step(BaseModel):
 
 
 MOVES_SHOWN = 60
-"""Maximum number of moves in a reply: the web UI cannot show more, and an action with hundreds of moves is sent again at each step."""
+"""Maximum number of moves in a reply. The web UI cannot show more, and an action is sent again at each step of a move."""
 
 
 class Move(BaseModel):

@@ -64,8 +64,10 @@ SECRETS: dict[str, Any] = {
     "dataset_import_sources": [],
     "crdt_sources": [],
 }
-"""Fields that only users who can edit the database see, and the value that other users see instead. Locations of backups and sources
-contain credentials."""
+"""Fields that only users who can edit the database see, and the values that other users see instead.
+
+Locations of backups and sources contain credentials.
+"""
 
 EFFECTIVE: dict[str, Any] = {
     "type": "redis",

@@ -114,8 +114,8 @@ class BdbUpdate(Wire):
     )
     io_threads: int = Field(
         default=0,
-        description="Threads of each shard that read requests and write replies; 1 = off; at most the number of cores of its nodes; "
-        "0 = chosen by the console.",
+        description="Threads of each shard that read requests and write replies; 1 = off, 0 = chosen by the console; at most the "
+        "number of cores of its nodes.",
         json_schema_extra=_THREADS,
     )
     tags: list[Tag] = Field(default=[], description="At most 30 tags.")

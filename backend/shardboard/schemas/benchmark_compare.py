@@ -24,7 +24,7 @@ class Difference(BaseModel):
 
     ratio: float
     stands_out: bool | None = Field(
-        description="Whether the difference is larger than the variation between repetitions; null if a run has only one repetition."
+        description="Whether the difference exceeds the variation between repetitions; null if a run has only one repetition."
     )
     noise: float | None = Field(description="Deviation of the ratio from 1 that can be random.")
 

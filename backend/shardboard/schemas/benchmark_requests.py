@@ -122,7 +122,8 @@ class BenchmarkCreate(Strict):
     )
     password_in_arguments: bool = Field(
         default=False,
-        description="Confirm that memtier_benchmark gets the database password as an argument, which other users of the node can read.",
+        description="Confirm that memtier_benchmark gets the database password as an argument, which other users of the node can "
+        "read.",
     )
     sla: Sla | None = None
     drill: PlannedDrill | None = None

@@ -1,5 +1,7 @@
-"""Benchmarks in the format of replies and the event stream. Latencies are in milliseconds here, and in microseconds in the output of the
-generator."""
+"""Benchmarks in the format of replies and the event stream.
+
+Latencies are in milliseconds here, and in microseconds in the output of the load generator.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict

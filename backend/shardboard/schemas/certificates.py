@@ -17,7 +17,7 @@ class OfConsole(BaseModel):
     """The certificate that the console's ports serve."""
 
     source: str = Field(
-        description="`own`: signed by the console's CA; `installed`: installed with the API; `settings`: from `SHARDBOARD_TLS_CERT`.",
+        description="`own`: signed by the console's CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.",
         json_schema_extra={"enum": ["own", "installed", "settings"]},
     )
     subject: str

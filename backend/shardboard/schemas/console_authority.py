@@ -63,7 +63,7 @@ class ConsoleAuthority(BaseModel):
     former: AuthorityOut | None = Field(description="The previous CA, until all nodes use the current one.")
     request: RequestOut | None = Field(description="The open certificate signing request.")
     nodes: list[NodeOut] = Field(
-        description="During a replacement: the progress of each node. Otherwise: nodes whose agents do not know yet that it is complete."
+        description="During a replacement: all nodes with their progress. Otherwise: nodes that still have to confirm its end."
     )
 
 

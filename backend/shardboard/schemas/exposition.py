@@ -25,7 +25,7 @@ class Exposition:
     def add_histogram(
         self, name: str, labels: Mapping[str, object], buckets: Iterable[tuple[float, int]], count: int, total: float
     ) -> None:
-        """Add a histogram. `buckets` are cumulative (upper bound, count) pairs; `count` and `total` are the count and sum of all values."""
+        """Add a histogram: cumulative (upper bound, count) pairs, the number of all values and their sum."""
         lines = self._families[name]
         for bound, within in buckets:
             lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {within}")

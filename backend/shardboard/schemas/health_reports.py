@@ -141,7 +141,7 @@ def cluster(
     on_flash: int,
     issues_only: bool,
 ) -> dict[str, Any]:
-    """Render the report of the cluster. `statuses` are node statuses as of `schemas.nodes`; `on_flash` is the number of flash shards."""
+    """Render the report of the cluster. `statuses` are rendered by `schemas.nodes`; `on_flash` is the number of flash shards."""
     shards = [shard for _, rows, _ in databases for shard in rows]
     shown_nodes = [_node(machine, statuses[machine.uid], shards, alarms) for machine in machines]
     infos = [

@@ -63,7 +63,7 @@ class Node(BaseModel):
         description="Version of memtier_benchmark on the agent's PATH; empty if it is not installed."
     )
     unavailable_since: OptionalStr = Field(
-        description="Time of the last contact with the machine or, if only the agent is lost, with the agent; missing while connected."
+        description="Last contact with the machine or, if only the agent is lost, with the agent; missing while it is connected."
     )
     last_seen: str
     total_memory: int
@@ -121,8 +121,11 @@ class NodeStatus(BaseModel):
 def render(
     node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datetime, *, on_flash: Collection[int]
 ) -> dict[str, Any]:
-    """Render a node. `shards` are the node's shards; `latest` is its newest sample by metric name, empty without a sample; `on_flash`
-    are the uids of the databases on flash."""
+    """Render a node.
+
+    `shards` are the node's shards. `latest` is its newest sample by metric name, empty without a sample. `on_flash` are the uids of
+    the databases on flash.
+    """
     facts = node.facts
     uids = sorted(shard.uid for shard in shards)
     flash_shards = sum(shard.bdb_uid in on_flash for shard in shards)
@@ -236,7 +239,7 @@ RULES: dict[str, Rule] = {
 
 
 class NodeUpdate(BaseModel):
-    """Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that they received."""
+    """Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that they got."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 

@@ -58,4 +58,4 @@ def _detail(bdb: BdbRow, shards: Sequence[ShardCurve], telling: Sequence[ShardCu
         return f"Shard redis:{silent.shard_uid}: {silent.reason}"
     if not silent.values_flash and silent.uses >= ram_curve.LEAST_USES:
         return "All values are already in RAM."
-    return f"Shard redis:{silent.shard_uid} does not have enough accesses yet: {silent.uses} of {ram_curve.LEAST_USES} reads and writes."
+    return f"Shard redis:{silent.shard_uid} needs more accesses: {silent.uses} of {ram_curve.LEAST_USES} reads and writes so far."

@@ -61,7 +61,7 @@ class Shard(BaseModel):
 
 
 def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
-    """Render a shard. `address` is the address of its node; `latest` is its newest sample by metric name, empty without a sample."""
+    """Render a shard. `address` is its node's address; `latest` is its newest sample by metric name, empty without a sample."""
     memory = latest.get("used_memory")
     refuses = shard.observed_status == "ok" and shard.observed_link == "cluster_down"
     shown: dict[str, Any] = {

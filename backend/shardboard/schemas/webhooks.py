@@ -23,8 +23,8 @@ class NewWebhook(WebhookFields):
         description="Kind of receiver: any program, Prometheus Alertmanager, email, or a syslog server.",
     )
     url: str = Field(
-        description="`https://` or `http://` without user and password. For email, `mailto:` and addresses separated by commas. For "
-        "syslog, `syslog+tls://` or `syslog+tcp://`, host and port (defaults: 6514, 601)."
+        description="`https://` or `http://` without user and password. For email, `mailto:` and addresses separated by commas. "
+        "For syslog, `syslog+tls://` or `syslog+tcp://`, host and port (defaults: 6514, 601)."
     )
     secret: str = Field(
         default="", max_length=256, repr=False, description="Key that signs messages; empty: messages are not signed."
