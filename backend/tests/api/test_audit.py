@@ -234,7 +234,7 @@ async def test_a_flood_of_refusals_does_not_fill_the_store(
         assert len(await lines(client)) == 1 + 20 + 1
         now = 31.0
         await other.delete("/v1/bdbs/1")
-    assert "40 more since the last one listed." in (await newest(client))["detail"]
+    assert "40 more since the last recorded one." in (await newest(client))["detail"]
 
 
 async def test_nobody_hides_refusals_of_a_user_at_the_same_place(console: Console, client: httpx.AsyncClient) -> None:
@@ -283,7 +283,8 @@ async def test_a_dry_run_hides_nothing_else(
         ("PUT", "/v1/bdbs/1", "done"),
     ]
     assert found[0]["username"] == USER
-    assert found[4]["detail"] == found[3]["detail"] == "Passwords, or places of backups with theirs, were shown."
+    shown = "The reply contained database passwords or backup locations with credentials."
+    assert found[4]["detail"] == found[3]["detail"] == shown
 
 
 async def test_orders_without_an_event_are_noted_in_their_transaction(

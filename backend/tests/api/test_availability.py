@@ -68,7 +68,7 @@ async def test_a_lost_replica_matters_to_who_asks_for_it(console: Console, clien
     await pairs.observe(console, 5, link="in_progress")
     assert await asked(client, AVAILABLE) == (200, "")
     reply = await client.get(f"{AVAILABLE}?extend_check=lag&availability_lag_tolerance_ms=50")
-    assert (reply.status_code, reply.json()["description"]) == (503, "A replica of pair 1 is not in sync.")
+    assert (reply.status_code, reply.json()["description"]) == (503, "A replica of shard pair 1 is not in sync.")
     assert (await client.get(f"{AVAILABLE}?extend_check=nothing")).status_code == 400
 
 

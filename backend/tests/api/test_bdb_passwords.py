@@ -137,4 +137,4 @@ async def test_the_internal_one(client: httpx.AsyncClient, console: Console) -> 
     assert not any(each in said for each in (present, following))
     assert (await client.put("/v1/bdbs/77/reset_admin_pass")).json()["error_code"] == "db_not_found"
     wrong = (await client.put("/v1/bdbs/1/reset")).json()["description"]
-    assert wrong == "Databases have no action reset; there are flush and reset_admin_pass."
+    assert wrong == "Databases do not have the action reset. Use flush or reset_admin_pass."

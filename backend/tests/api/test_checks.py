@@ -38,8 +38,8 @@ async def test_the_first_fault_of_each_node_is_told(
     await change(console, 3, facts={**nodes[2].facts, "host": [BAD]}, proxy={"state": "died"}, health="down")
     errors = [
         "transparent huge pages is always: Latency. echo never",
-        "The node's proxy does not run.",
-        "The console does not reach the node's agent.",
+        "The node's proxy is not running.",
+        "The console cannot reach the node's agent.",
     ]
     told = (await client.get("/v1/cluster/check")).json()
     assert told["cluster_test_result"] is False

@@ -60,11 +60,11 @@ async def test_all_proxies_are_asked_and_joined(client: httpx.AsyncClient) -> No
 async def test_who_does_not_tell_is_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     agents.command_counts[2] = CommandCounts(reason="its proxy is of a release that does not count commands")
     some = await shown(client)
-    assert some["detail"].startswith("1 of 2 proxies tell what clients ask for. Node 2: its proxy is of a release")
+    assert some["detail"].startswith("1 of 2 proxies return data about commands. Node 2: its proxy is of a release")
     assert some["commands"][0]["calls_per_second"] == 10.0
     agents.command_counts.clear()
     none = await shown(client)
-    assert none["detail"] == "None of its 2 proxies tells what clients ask for. Node 1: its proxy does not run."
+    assert none["detail"] == "None of the 2 proxies returns data about commands. Node 1: its proxy does not run."
     assert ("interval" in none, none["commands"]) == (False, [])
 
 

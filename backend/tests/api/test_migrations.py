@@ -100,7 +100,7 @@ async def test_a_dry_run_says_which_address_clients_must_leave(client: httpx.Asy
         "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000 or 10.0.0.3:12000: "
         "the old one answers for 10 min more, unless the node leaves earlier."
     )
-    assert reply["description"] == f"Nothing stands in the way; nothing was done. {said}"
+    assert reply["description"] == f"The migration is possible. Nothing was changed (dry run). {said}"
     [change] = reply["address_changes"]
     assert (change["bdb_uid"], change["old"], change["sentence"]) == (1, ["10.0.0.1:12000"], said)
 

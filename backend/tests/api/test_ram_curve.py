@@ -65,7 +65,7 @@ async def test_nothing_was_used_yet(client: httpx.AsyncClient, agents: FakeAgent
         agents.told[uid, "TIER.CURVE"] = "12"
     found = await shown(client)
     assert (found["points"], found["expected"]) == ([], None)
-    assert found["detail"] == "Shard redis:1 was not used enough yet: 12 of 1000 fetches and writes."
+    assert found["detail"] == "Shard redis:1 needs more accesses: 12 of 1000 reads and writes so far."
 
 
 async def test_who_has_none(console: Console, client: httpx.AsyncClient) -> None:

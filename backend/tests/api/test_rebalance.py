@@ -37,7 +37,7 @@ async def newest(console: Console) -> Any:
 
 async def test_nothing_to_do(client: httpx.AsyncClient, console: Console) -> None:
     reply = (await client.put(PATH)).json()
-    assert reply == {"action_uid": None, "description": "Everything is where it should be."}
+    assert reply == {"action_uid": None, "description": "The placement is correct already."}
     assert await newest(console) is None
 
 

@@ -204,7 +204,7 @@ async def test_nodes_can_be_avoided(client: httpx.AsyncClient, shop: None) -> No
 
 async def test_an_uneven_spread_is_evened(client: httpx.AsyncClient, console: Console, shop: None) -> None:
     even = (await client.put("/v1/bdbs/1/actions/revamp", json={})).json()
-    assert even == {"action_uid": None, "description": "Database shop has that shape already."}
+    assert even == {"action_uid": None, "description": "Database shop has this shape already."}
     async with console.store.begin() as session:
         for row in await shards.of_bdb(session, 1):
             row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]

@@ -76,11 +76,11 @@ async def test_an_engine_that_cannot_is_said_in_a_sentence(client: httpx.AsyncCl
     reason = "Valkey 8.0.1 counts keys only; processor time and bytes need Valkey 9"
     agents.slot_counts[2] = SlotCounts(uid=2, reason=reason)
     some = await shown(client)
-    assert some["detail"] == f"2 of 3 primaries tell which slots take most. Shard redis:2: {reason}."
+    assert some["detail"] == f"2 of 3 primaries return data about slots. Shard redis:2: {reason}."
     assert (len(some["slots"]), some["shards"][1]["detail"]) == (2, reason)
     agents.slot_counts |= {uid: SlotCounts(uid=uid, reason=reason) for uid in (1, 3)}
     none = await shown(client)
-    assert none["detail"] == f"None of its 3 primaries tells which slots take most. Shard redis:1: {reason}."
+    assert none["detail"] == f"None of the 3 primaries returns data about slots. Shard redis:1: {reason}."
     assert none["slots"] == []
 
 

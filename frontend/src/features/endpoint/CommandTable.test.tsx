@@ -82,8 +82,8 @@ describe('CommandTable', () => {
   });
 
   it('shows which proxies did not report', async () => {
-    open({ detail: '1 of 2 proxies tell what clients ask for.' });
-    await screen.findByText('1 of 2 proxies tell what clients ask for.');
+    open({ detail: '1 of 2 proxies return data about commands.' });
+    await screen.findByText('1 of 2 proxies return data about commands.');
     expect(cells().length).toBe(2);
   });
 

@@ -116,8 +116,8 @@ describe('HotSlots', () => {
   });
 
   it('names the shards that are missing from the list', async () => {
-    open({ detail: '2 of 3 primaries tell which slots take most.' });
-    await screen.findByText('2 of 3 primaries tell which slots take most.');
+    open({ detail: '2 of 3 primaries return data about slots.' });
+    await screen.findByText('2 of 3 primaries return data about slots.');
     expect(cells().length).toBe(2);
   });
 

@@ -52,11 +52,11 @@ describe('SupportBundle', () => {
   });
 
   it('says why there is none', async () => {
-    const refusal = { error_code: 'busy', description: 'A support bundle is being made already.' };
+    const refusal = { error_code: 'busy', description: 'Another support bundle is being created.' };
     answered.mockResolvedValue(Response.json(refusal, { status: 409 }));
     show();
     fireEvent.click(button());
-    await screen.findByText(/being made already/);
+    await screen.findByText(/is being created/);
     expect(handed).toEqual([]);
   });
 
