@@ -29,7 +29,7 @@ SAME = "The new password must differ from the current one."
 
 @dataclass(frozen=True)
 class Login:
-    """A proven identity."""
+    """Authenticated identity of a request."""
 
     principal: Principal
     claims: tokens.Claims | None = None
