@@ -1,1 +1,1 @@
-"""HTTP layer: handlers parse, authorise, call a service or a query, and return. One file per resource."""
+"""HTTP layer: handlers parse, authorize, call a service or a query, and return. One file per resource."""

@@ -94,19 +94,19 @@ REPLIES: dict[str, tuple[str, Any]] = {
 
 
 def _constant(reply: Any) -> Callable[[AnyViewer], Awaitable[JSONResponse]]:
-    async def tell(_viewer: AnyViewer) -> JSONResponse:
+    async def get_constant(_viewer: AnyViewer) -> JSONResponse:
         return JSONResponse(reply)
 
-    return tell
+    return get_constant
 
 
-for _path, (_sentence, _reply) in REPLIES.items():
+for _path, (_description, _reply) in REPLIES.items():
     router.add_api_route(
         _path,
         _constant(_reply),
         methods=["GET"],
         name=f"get {_path[1:].replace('/', ' ')}",
-        description=_sentence,
+        description=_description,
         response_model=dict[str, Any] if isinstance(_reply, dict) else list[Any],
         responses=errors(),
     )

@@ -47,7 +47,7 @@ async def get_bdb_alert(
 ) -> JSONResponse:
     """Return an alert of a database."""
     found = await _of_bdbs(session, [await bdb_of(session, uid)])
-    return JSONResponse(_one(found[str(uid)], alert))
+    return JSONResponse(_find_alert(found[str(uid)], alert))
 
 
 @router.post("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404, 406))
@@ -86,7 +86,7 @@ async def get_node_alert(
 ) -> JSONResponse:
     """Return an alert of a node."""
     found = await _of_nodes(session, [await node_of(session, uid)])
-    return JSONResponse(_one(found[str(uid)], alert))
+    return JSONResponse(_find_alert(found[str(uid)], alert))
 
 
 @router.get("/cluster/alerts", response_model=schema.Alerts, responses=errors())
@@ -102,15 +102,15 @@ async def get_cluster_alert(
     _viewer: AnyViewer, session: Reader, alert: Name, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return an alert of the cluster."""
-    return JSONResponse(_one(await _of_cluster(session), alert))
+    return JSONResponse(_find_alert(await _of_cluster(session), alert))
 
 
 async def _of_bdbs(session: Reader, rows: Sequence[Bdb]) -> dict[str, Any]:
     only = rows[0].uid if len(rows) == 1 else None
-    told = await service.newest(session, alert_settings.BDB_DEFAULTS, bdb_uid=only)
+    newest_events = await service.newest(session, alert_settings.BDB_DEFAULTS, bdb_uid=only)
     return {
         str(bdb.uid): schema.of_object(
-            alert_settings.of_bdb(bdb.alert_settings), told.get(bdb.uid, {}), bdb.created_at, own=True
+            alert_settings.of_bdb(bdb.alert_settings), newest_events.get(bdb.uid, {}), bdb.created_at, own=True
         )
         for bdb in rows
     }
@@ -118,20 +118,21 @@ async def _of_bdbs(session: Reader, rows: Sequence[Bdb]) -> dict[str, Any]:
 
 async def _of_nodes(session: Reader, rows: Sequence[Node]) -> dict[str, Any]:
     settings = alert_settings.of("node", (await cluster.load(session)).settings.alert_settings)
-    told = await service.newest(session, settings, node_uid=rows[0].uid if len(rows) == 1 else None)
+    newest_events = await service.newest(session, settings, node_uid=rows[0].uid if len(rows) == 1 else None)
     return {
-        str(node.uid): schema.of_object(settings, told.get(node.uid, {}), node.joined_at, own=False) for node in rows
+        str(node.uid): schema.of_object(settings, newest_events.get(node.uid, {}), node.joined_at, own=False)
+        for node in rows
     }
 
 
 async def _of_cluster(session: Reader) -> dict[str, Any]:
     row = await cluster.load(session)
     settings = alert_settings.of("cluster", row.settings.alert_settings)
-    told = await service.newest(session, settings)
-    return schema.of_object(settings, told.get(None, {}), row.created_at, own=False)
+    newest_events = await service.newest(session, settings)
+    return schema.of_object(settings, newest_events.get(None, {}), row.created_at, own=False)
 
 
-def _one(found: Mapping[str, Any], alert: str) -> Any:
+def _find_alert(found: Mapping[str, Any], alert: str) -> Any:
     if alert not in found:
         raise NotFound("alert_not_found", f"The alert {alert} does not exist.")
     return found[alert]

@@ -86,6 +86,6 @@ async def export_audit(_admin: Admin, console: TheConsole, stime: Time = None, e
 async def _json_lines(store: Store, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
     async with store.read() as session:
         async for lines in trail.pieces(session, since=since, until=until):
-            told = "".join(f"{json.dumps(schema.render(line), ensure_ascii=False)}\n" for line in lines).encode()
+            chunk = "".join(f"{json.dumps(schema.render(line), ensure_ascii=False)}\n" for line in lines).encode()
             await session.rollback()  # a slow reader must not hold a connection or an open transaction
-            yield told
+            yield chunk

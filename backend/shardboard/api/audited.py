@@ -22,7 +22,7 @@ from shardboard.services.logins import AuditBudget
 from shardboard.state import audit
 from shardboard.state.audit import Deed
 
-_MOST_BUDGETS = 1_000
+_MAX_BUDGETS = 1_000
 
 
 def install(app: FastAPI) -> None:
@@ -97,32 +97,32 @@ class Audited:
         deed = Deed(origin(scope), scope["method"], scope["path"], username=claimed_by(Headers(scope=scope)))
         started = False
 
-        async def noting(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                await _note(console.store, scope, deed, message["status"])
+                await _record(console.store, scope, deed, message["status"])
             await send(message)
 
         token = audit.current.set(deed)
         try:
-            await self._app(scope, receive, noting)
+            await self._app(scope, receive, send_and_record)
         except Exception as error:
             if not started:
                 deed.code, deed.detail = "internal_error", type(error).__name__
                 with suppress(Exception):  # the failure may be one of the store
-                    await _note(console.store, scope, deed, 500)
+                    await _record(console.store, scope, deed, 500)
             raise
         finally:
             audit.current.reset(token)
 
 
-async def _note(store: Store, scope: Scope, deed: Deed, status: int) -> None:
+async def _record(store: Store, scope: Scope, deed: Deed, status: int) -> None:
     is_refused = deed.refused or status in (401, 403)
     outcome: Outcome = "refused" if is_refused else "done" if status < 400 else "failed"
-    if not _is_worth_it(scope, deed, outcome):
+    if not _is_recorded(scope, deed, outcome):
         return
-    listed, unlisted = _budgets.setdefault(store, _Budgets()).spend(_whose(scope, deed, outcome))
+    listed, unlisted = _budgets.setdefault(store, _Budgets()).spend(_budget_key(scope, deed, outcome))
     if not listed:
         return
     detail = deed.secrets if outcome == "done" else deed.detail
@@ -133,20 +133,20 @@ async def _note(store: Store, scope: Scope, deed: Deed, status: int) -> None:
         await audit.add(session, deed, outcome, code="" if outcome == "done" else deed.code, detail=detail)
 
 
-def _is_worth_it(scope: Scope, deed: Deed, outcome: Outcome) -> bool:
+def _is_recorded(scope: Scope, deed: Deed, outcome: Outcome) -> bool:
     if scope["method"] not in (getattr(scope.get("route"), "methods", None) or ()):
         return False  # not a route of the API: the web UI answers GET for all other paths
     if outcome == "done":
         return bool(deed.secrets) and not deed.noted
     if scope["method"] not in audit.SAFE_METHODS:
-        is_trial = outcome == "failed" and deed.proof and is_on(QueryParams(scope["query_string"]).get("dry_run"))
-        return not is_trial
+        is_dry_run = outcome == "failed" and deed.proof and is_on(QueryParams(scope["query_string"]).get("dry_run"))
+        return not is_dry_run
     return outcome == "refused" and (
         deed.refused or deed.code == "unauthorized_action" or "authorization" in Headers(scope=scope)
     )
 
 
-def _whose(scope: Scope, deed: Deed, outcome: Outcome) -> tuple[str, ...]:
+def _budget_key(scope: Scope, deed: Deed, outcome: Outcome) -> tuple[str, ...]:
     """Return the key of the budget. Requests without valid credentials cannot use up the budget of an authenticated user."""
     if outcome == "done":
         return "secrets", deed.username, scope["route"].path
@@ -157,15 +157,15 @@ class _Budgets:
     """Limits on recorded lines, so that a flood of rejected requests cannot fill the store. Changes are always recorded."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, ...], AuditBudget] = OrderedDict()
+        self._by_key: OrderedDict[tuple[str, ...], AuditBudget] = OrderedDict()
         self._all = AuditBudget(burst=1_000, every_seconds=10)
 
-    def spend(self, whose: tuple[str, ...]) -> tuple[bool, int]:
+    def spend(self, key: tuple[str, ...]) -> tuple[bool, int]:
         """Return whether to write this line, and the number of skipped lines before it."""
-        own = self._kept.pop(whose, None) or AuditBudget()
-        self._kept[whose] = own
-        if len(self._kept) > _MOST_BUDGETS:
-            _, oldest = self._kept.popitem(last=False)
+        own = self._by_key.pop(key, None) or AuditBudget()
+        self._by_key[key] = own
+        if len(self._by_key) > _MAX_BUDGETS:
+            _, oldest = self._by_key.popitem(last=False)
             self._all.unlisted += oldest.unlisted
         listed, unlisted = own.spend()
         if not listed:

@@ -89,7 +89,7 @@ async def get_cluster_health(
             continue
         own = [row for row in rows if row.bdb_uid == bdb.uid]
         found.append((bdb, own, _faults(bdb, own, machines)))
-    shown = schema.cluster(
+    report = schema.cluster(
         await cluster.load(session),
         machines,
         await node_api.statuses(session, machines, console),
@@ -98,7 +98,7 @@ async def get_cluster_health(
         on_flash=sum(len(own) for bdb, own, _ in found if bdb.on_flash),
         issues_only=is_on(issues_only),
     )
-    return JSONResponse(shown)
+    return JSONResponse(report)
 
 
 @router.get("/v4/db/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))

@@ -47,5 +47,5 @@ async def execute(_admin: Admin, console: TheConsole, uid: Uid, body: Command) -
     if not rows or primaries.keys() != {row.pair for row in rows}:
         raise Conflict("shard_unreachable", f"Some shards of {bdb.name} have no primary. Try again later.")
     replies = await asyncio.gather(*(console.shard_looks.ask(shard, name) for shard in primaries.values()))
-    told: dict[str, Any] = {"response": sum(int(each) for each in replies) if name == "DBSIZE" else replies[0]}
-    return JSONResponse(told)
+    reply: dict[str, Any] = {"response": sum(int(each) for each in replies) if name == "DBSIZE" else replies[0]}
+    return JSONResponse(reply)

@@ -35,7 +35,7 @@ async def replace_passwords(
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    return _ordered(await service.replace(session, uid, body.password, editor, dry_run=is_on(dry_run)))
+    return _reply(await service.replace(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 
 @router.post("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
@@ -47,7 +47,7 @@ async def add_password(
     To change a password without an interruption, add the new password, update all applications and remove the old password.
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    return _ordered(await service.add(session, uid, body.password, editor, dry_run=is_on(dry_run)))
+    return _reply(await service.add(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 
 @router.delete("/bdbs/{uid}/passwords", response_model=Ordered, responses=errors(404, 406, 409))
@@ -58,9 +58,9 @@ async def remove_password(
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    return _ordered(await service.remove(session, uid, body.password, editor, dry_run=is_on(dry_run)))
+    return _reply(await service.remove(session, uid, body.password, editor, dry_run=is_on(dry_run)))
 
 
-def _ordered(bdb: Bdb) -> JSONResponse:
-    told: dict[str, Any] = present(action_uid=bdb.action_uid)
-    return JSONResponse(told)
+def _reply(bdb: Bdb) -> JSONResponse:
+    reply: dict[str, Any] = present(action_uid=bdb.action_uid)
+    return JSONResponse(reply)

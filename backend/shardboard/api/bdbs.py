@@ -101,22 +101,26 @@ async def act_on_bdb(
     The shards stay available while their password is replaced. The body can be empty. Required role: `admin`,
     `cluster_member` or `db_member`.
     """
-    orders = {"flush": service.flush, "reset_admin_pass": bdb_passwords.reset_admin}
-    if action not in orders:
-        raise NotFound("not_found", f"Databases do not have the action {action[:64]}. Use {' or '.join(orders)}.")
-    bdb = await orders[action](session, uid, principal, dry_run=is_on(dry_run))
+    handlers = {"flush": service.flush, "reset_admin_pass": bdb_passwords.reset_admin}
+    if action not in handlers:
+        raise NotFound("not_found", f"Databases do not have the action {action[:64]}. Use {' or '.join(handlers)}.")
+    bdb = await handlers[action](session, uid, principal, dry_run=is_on(dry_run))
     return JSONResponse(await shown(session, bdb, principal))
 
 
 async def represent(session: Reader, rows: Sequence[Bdb], *, secrets: bool = False) -> list[dict[str, Any]]:
     """Return databases in the format of the API and the event stream."""
-    machines, around = await nodes.every(session), await cluster.load(session)
-    held = _by_bdb(await (shards.of_bdb(session, rows[0].uid) if len(rows) == 1 else shards.every(session)))
+    machines, cluster_row = await nodes.every(session), await cluster.load(session)
+    shards_by_bdb = _by_bdb(await (shards.of_bdb(session, rows[0].uid) if len(rows) == 1 else shards.every(session)))
     shown = []
     for bdb in rows:
         action = await actions.by_uid(session, bdb.action_uid) if bdb.action_uid else None
         progress = action.progress if action else None
-        shown.append(schema.render(bdb, held.get(bdb.uid, []), machines, around, progress=progress, secrets=secrets))
+        shown.append(
+            schema.render(
+                bdb, shards_by_bdb.get(bdb.uid, []), machines, cluster_row, progress=progress, secrets=secrets
+            )
+        )
     return shown
 
 
@@ -131,10 +135,10 @@ async def shown(session: Reader, bdb: Bdb, principal: Principal) -> dict[str, An
 
 
 def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
-    held: dict[int, list[Shard]] = {}
+    shards_by_bdb: dict[int, list[Shard]] = {}
     for shard in rows:
-        held.setdefault(shard.bdb_uid, []).append(shard)
-    return held
+        shards_by_bdb.setdefault(shard.bdb_uid, []).append(shard)
+    return shards_by_bdb
 
 
 def _note_secrets(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -115,9 +115,9 @@ async def meanwhile(
     row = await service.find(session, uid)
     first = row.started_at or row.created_at
     last = row.finished_at or datetime.now(UTC)
-    told: Sequence[Event] = []
+    event_rows: Sequence[Event] = []
     if viewer.role in LOG_VIEWERS:
-        told = await events.touching(
+        event_rows = await events.touching(
             session, TYPES, first - MARGIN, last + MARGIN, bdb_uids=viewer.bdbs, limit=MAX_EVENTS
         )
     columns: dict[str, Any] = {}
@@ -126,7 +126,7 @@ async def meanwhile(
         now = int(datetime.now(UTC).timestamp())
         found = await metrics.history(session, topic, uids, names, *span, max_points, now)
         columns[topic] = meanwhile_schema.columns(found.first, found.step, found.count, names, found.uids, found.series)
-    return JSONResponse({"uid": uid, "events": [logs.render(event) for event in told], **columns})
+    return JSONResponse({"uid": uid, "events": [logs.render(event) for event in event_rows], **columns})
 
 
 async def _memtier(session: Reader, uid: int) -> Response:

@@ -147,21 +147,21 @@ async def series_of(
     parts = []
     for step, uids in sorted(chosen.items()):
         # Each second is one line; the line of the start of the load comes before them.
-        told = await benchmarks.seconds(session, uids, after=max(0, since - 1))
-        if told:
+        lines = await benchmarks.seconds(session, uids, after=max(0, since - 1))
+        if lines:
             name = row.spec["phases"][step.phase]["name"]
-            parts += await asyncio.to_thread(_part, step, name, told, since, histograms=histograms)
+            parts += await asyncio.to_thread(_part, step, name, lines, since, histograms=histograms)
     return parts
 
 
 def _part(
-    step: benchmark_plan.Step, name: str, told: Sequence[benchmarks.Kept], since: int, *, histograms: bool
+    step: benchmark_plan.Step, name: str, lines: Sequence[benchmarks.Kept], since: int, *, histograms: bool
 ) -> list[dict[str, Any]]:
     """Return one part, or an empty list if there are no measurements. Runs in a thread: a long run has hundreds of thousands of
     lines."""
-    seconds = benchmark_seconds.by_second(each.said for each in told)
-    wanted = [(t, tally) for t, tally in seconds if t >= since]
-    return [schema.part(step, name, wanted, histograms=histograms)] if wanted else []
+    seconds = benchmark_seconds.by_second(each.said for each in lines)
+    selected = [(t, tally) for t, tally in seconds if t >= since]
+    return [schema.part(step, name, selected, histograms=histograms)] if selected else []
 
 
 def _live(console: TheConsole) -> service.Live:
@@ -172,7 +172,7 @@ async def represent(session: Reader, rows: Sequence[Benchmark]) -> list[dict[str
     """Return runs in the format of the API and the event stream."""
     if not rows:
         return []
-    held: dict[int, list[Any]] = {row.uid: [] for row in rows}
-    for load in await benchmarks.loads_of(session, list(held)):
-        held[load.benchmark_uid].append(load)
-    return [schema.render(row, held[row.uid]) for row in rows]
+    loads_by_run: dict[int, list[Any]] = {row.uid: [] for row in rows}
+    for load in await benchmarks.loads_of(session, list(loads_by_run)):
+        loads_by_run[load.benchmark_uid].append(load)
+    return [schema.render(row, loads_by_run[row.uid]) for row in rows]

@@ -97,18 +97,18 @@ async def rotate_certificates(
 
 
 async def _install(
-    console: Console, admin: Principal, wanted: Sequence[schema.NewCertificate], dry_run: str | None
+    console: Console, admin: Principal, requested: Sequence[schema.NewCertificate], dry_run: str | None
 ) -> JSONResponse:
-    for each in wanted:
+    for each in requested:
         if each.name not in schema.CONSOLE:
             sentence = (
                 f"`name` must be one of {', '.join(schema.CONSOLE)}, which share one certificate; not {each.name!r}."
             )
             raise Forbidden("not_supported", sentence, field="name")
-    if len({(each.certificate, each.key) for each in wanted}) > 1:
+    if len({(each.certificate, each.key) for each in requested}) > 1:
         sentence = f"{', '.join(schema.CONSOLE)} share one certificate. Send the same certificate and key for each."
         raise BadRequest("invalid_certificate", sentence, field="certificates")
-    identity = server_certificate.read(wanted[0].certificate, wanted[0].key)
+    identity = server_certificate.read(requested[0].certificate, requested[0].key)
     if not is_on(dry_run):
         async with console.store.begin() as session:
             service.record_installation(session, identity, admin)

@@ -60,11 +60,11 @@ async def check_node(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONRespo
 
 
 def _result(node: Node, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    error = next(_faults(node, settings), None)
+    error = next(_problems(node, settings), None)
     return {"node_uid": node.uid, "result": error is None, **present(error=error)}
 
 
-def _faults(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _problems(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if node.health == "down":
         yield "The console cannot reach the node's agent."
     if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem

@@ -25,7 +25,7 @@ router = APIRouter(tags=["cluster"])
 @router.get("/cluster", response_model=schema.WholeCluster, responses=errors())
 async def get_cluster(viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
     """Return the name, settings, nodes, databases and capacity of the cluster."""
-    return JSONResponse(await _whole(session, console, await cluster.load(session), viewer))
+    return JSONResponse(await _full_cluster(session, console, await cluster.load(session), viewer))
 
 
 @router.put("/cluster", response_model=schema.WholeCluster, responses=errors())
@@ -34,7 +34,7 @@ async def update_cluster(
 ) -> JSONResponse:
     """Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`."""
     changed = await service.update(session, body.changes(), admin, dry_run=is_on(dry_run))
-    return JSONResponse(await _whole(session, console, changed, admin))
+    return JSONResponse(await _full_cluster(session, console, changed, admin))
 
 
 @router.get("/cluster/policy", response_model=schema.Policy, responses=errors())
@@ -70,18 +70,18 @@ def represent(row: Cluster, settings: Settings) -> dict[str, Any]:
     return schema.render(row, https_port=settings.https_port, http_port=settings.http_port)
 
 
-async def _whole(session: Reader, console: TheConsole, row: Cluster, viewer: Principal) -> dict[str, Any]:
+async def _full_cluster(session: Reader, console: TheConsole, row: Cluster, viewer: Principal) -> dict[str, Any]:
     """Return the cluster with its nodes, databases and capacity."""
-    there, held = await nodes.every(session), await shards.every(session)
-    counted = machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in there)
+    node_rows, shard_rows = await nodes.every(session), await shards.every(session)
+    counted = machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in node_rows)
     _, frame = newest(console, "cluster")
     used = dict(values_of(frame, 0)).get("used_memory", 0.0) if frame is not None else 0.0
     every = {
         "status": "active",
-        "nodes": [node.uid for node in there],
+        "nodes": [node.uid for node in node_rows],
         "databases": [bdb.uid for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)],
-        "total_shards": len(held),
-        "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in there if node.uid in counted),
+        "total_shards": len(shard_rows),
+        "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in node_rows if node.uid in counted),
         "used_memory": round(used) if used == used else 0,
     }
     return {**represent(row, console.settings), **every}

@@ -19,7 +19,7 @@ async def list_endpoint_commands(_viewer: BdbViewer, console: TheConsole, uid: U
 
     The request polls the proxies, at most once a second. A command inside MULTI is counted when it is queued.
     """
-    told = await console.command_looks.look(uid)
-    if told is None:
+    counts = await console.command_looks.look(uid)
+    if counts is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    return JSONResponse(schema.render(uid, told))
+    return JSONResponse(schema.render(uid, counts))

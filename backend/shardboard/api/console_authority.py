@@ -43,7 +43,7 @@ async def get_authority(_viewer: Viewer, session: Reader, console: TheConsole) -
 
     Private keys are never returned.
     """
-    return await _told(session, console)
+    return await _state_reply(session, console)
 
 
 @router.post("/cluster/authority/request", response_model=schema.RequestOut, responses=errors(409, 503))
@@ -97,8 +97,8 @@ async def switch_authority(admin: Admin, console: TheConsole) -> JSONResponse:
         console.certificate.refresh()
     except OSError as error:  # retried every minute; agents also trust the previous certificate
         log.error("console certificate: cannot write the certificates of the current CA: %s", error)
-    async with console.store.read() as looking:
-        return await _told(looking, console)
+    async with console.store.read() as reader:
+        return await _state_reply(reader, console)
 
 
 @router.delete("/cluster/authority/next", response_model=schema.ConsoleAuthority, responses=errors(409, 503))
@@ -109,8 +109,8 @@ async def withdraw_authority(admin: Admin, session: Tx, console: TheConsole) -> 
     """
     await service.withdraw(session, console.authority, admin)
     console.bus.publish("authority", ("ordered", None))
-    return await _told(session, console)
+    return await _state_reply(session, console)
 
 
-async def _told(session: AsyncSession, console: Console) -> JSONResponse:
+async def _state_reply(session: AsyncSession, console: Console) -> JSONResponse:
     return JSONResponse(schema.render(console.authority, await service.waiting(session, console.authority)))

@@ -158,7 +158,7 @@ async def log_in(
     Failures are counted in a separate transaction, because the transaction of the request is rolled back.
     """
     store = console.store
-    found, is_new = await _verified(console, username, password, source, code=code, anew=audit)
+    found, is_new = await _authenticate(console, username, password, source, code=code, anew=audit)
     if audit:  # a login, with login events in the audit log
         audited.proven(found.user.email, "password")
     if not (audit or found.user.totp_secret is not None or (is_new and found.has_failed)):
@@ -177,7 +177,7 @@ async def verified(
     The code is not used up until then. `renewing` accepts an expired password that is about to be replaced. `enrolling` accepts a
     missing second factor that is about to be turned on.
     """
-    found, _ = await _verified(
+    found, _ = await _authenticate(
         console, username, password, source, code=code, renewing=renewing, enrolling=enrolling, anew=True
     )
     audited.proven(found.user.email, "password")
@@ -194,7 +194,7 @@ async def note_login(
     return Verified(user, found.password)
 
 
-async def _verified(
+async def _authenticate(
     console: Console,
     username: str,
     password: str,
@@ -208,12 +208,12 @@ async def _verified(
     """Return the verified user, and whether the password was verified now rather than taken from the cache."""
     audited.claimed(username)
     # A session or token lasts, so it requires a password that is valid now, not one from the cache.
-    found, is_new = await _look(console, username, password, source, anew=anew)
+    found, is_new = await _check_password(console, username, password, source, anew=anew)
     if found is None:
         raise Unauthorized("invalid_credentials", REFUSAL)
     if found.user.totp_secret is not None:
         await insist_on_code(console.store, found.user, source, code)
-    await _insist_on_rules(console.store, found, renewing=renewing, enrolling=enrolling)
+    await _check_rules(console.store, found, renewing=renewing, enrolling=enrolling)
     return found, is_new
 
 
@@ -233,20 +233,20 @@ async def insist_on_code(store: Store, user: User, source: str, code: str | None
         raise Unauthorized("wrong_code", sentence)
 
 
-async def _insist_on_rules(store: Store, found: Verified, *, renewing: bool, enrolling: bool) -> None:
+async def _check_rules(store: Store, found: Verified, *, renewing: bool, enrolling: bool) -> None:
     async with store.read() as session:
-        here = await cluster.load(session)
-    expiry = logins.expiry(found.user, found.password, here.settings)
+        cluster_row = await cluster.load(session)
+    expiry = logins.expiry(found.user, found.password, cluster_row.settings)
     if not renewing and expiry is not None and expiry <= datetime.now(UTC):
         sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}. Set a new one when you sign in."
         raise Unauthorized("password_expired", sentence)
     if not enrolling:
-        insist_on_second_factor(found.user, here)
+        insist_on_second_factor(found.user, cluster_row)
 
 
-def insist_on_second_factor(user: User, here: Cluster) -> None:
+def insist_on_second_factor(user: User, cluster_row: Cluster) -> None:
     """Check that the user has a second factor if the policy requires one."""
-    if logins.lacks_second_factor(user, here.rules):
+    if logins.lacks_second_factor(user, cluster_row.rules):
         sentence = (
             f"{user.email} needs a second factor. Turn on two-factor authentication when you sign in. Use a service token for "
             "programs."
@@ -256,11 +256,11 @@ def insist_on_second_factor(user: User, here: Cluster) -> None:
 
 async def password_of(console: Console, username: str, password: str, source: str) -> Password | None:
     """Return which of the user's passwords this is. A wrong one counts as a failed login; a correct one resets no counters."""
-    found, _ = await _look(console, username, password, source, anew=False)
+    found, _ = await _check_password(console, username, password, source, anew=False)
     return found.password if found is not None else None
 
 
-async def _look(
+async def _check_password(
     console: Console, username: str, password: str, source: str, *, anew: bool
 ) -> tuple[Verified | None, bool]:
     """Verify a password.
@@ -272,17 +272,17 @@ async def _look(
     async with store.read() as session:
         candidate = await logins.candidate(session, username, source)
     if candidate is None:
-        elsewhere = await directory.log_in(console, username, password, source, anew=anew)
-        if elsewhere is not None:
-            return elsewhere
-    found = _remembered(keeper, candidate, username, password)
+        directory_result = await directory.log_in(console, username, password, source, anew=anew)
+        if directory_result is not None:
+            return directory_result
+    found = _cached(keeper, candidate, username, password)
     if found is not None:
         return found, False
     attempt = (username, password, place(source))
     return await keeper.verifier.once(attempt, lambda: _verify(store, keeper, username, password, source)), True
 
 
-def _remembered(keeper: Gate, candidate: logins.Candidate | None, username: str, password: str) -> Verified | None:
+def _cached(keeper: Gate, candidate: logins.Candidate | None, username: str, password: str) -> Verified | None:
     if candidate is None:
         return None
     kept = candidate.user.passwords
@@ -302,11 +302,11 @@ async def _verify(store: Store, keeper: Gate, username: str, password: str, sour
     keeper.verifier.remember(username, password, matched)
     kept = next(each for each in found.user.passwords if each.hash == matched)
     if kept.data_hash is None:
-        await _note_data_hash(store, found.user, password, matched)
+        await _store_data_hash(store, found.user, password, matched)
     return Verified(found.user, kept, found.has_failed)
 
 
-async def _note_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
+async def _store_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
     """Store the hash for databases, if a database granted the user access to data after the password was set."""
     async with store.read() as session:
         if not await data_users.is_wanted(session, verified):
@@ -318,16 +318,16 @@ async def _note_data_hash(store: Store, verified: User, password: str, password_
 
 async def _by_token(store: Store, token: str) -> Login:
     async with store.read() as session:
-        here = await cluster.load(session)
-        secret = here.jwt_secret
+        cluster_row = await cluster.load(session)
+        secret = cluster_row.jwt_secret
         claims = tokens.read(secret, token)
         user = await users.by_email(session, claims.username)
-        principal = await _who(session, user) if user is not None else None
+        principal = await _principal_of(session, user) if user is not None else None
     marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
     if principal is None or claims.password_mark not in marks:
         raise Unauthorized("token_expired", "The token is no longer valid. Sign in again.")
     if user is not None:
-        insist_on_second_factor(user, here)
+        insist_on_second_factor(user, cluster_row)
     return Login(principal, claims)
 
 
@@ -335,10 +335,10 @@ async def _principal(store: Store, user: User) -> Principal:
     if user.role_uid is None:
         return Principal(user.email, user.role)
     async with store.read() as session:
-        return await _who(session, user)
+        return await _principal_of(session, user)
 
 
-async def _who(session: AsyncSession, user: User) -> Principal:
+async def _principal_of(session: AsyncSession, user: User) -> Principal:
     return await principal_of(session, user.email, user.role, user.role_uid)
 
 
@@ -346,7 +346,7 @@ async def _by_session(store: Store, cookie: str) -> Login:
     async with store.read() as session:
         found = await sessions.find(session, cookie)
         insist_on_second_factor(found.user, await cluster.load(session))
-        principal = await _who(session, found.user)
+        principal = await _principal_of(session, found.user)
     if found.is_due:
         async with store.begin() as session:
             trail.aside(session)

@@ -28,21 +28,21 @@ async def log_in(
     if found is None:
         return None
     directory, user = found
-    if not anew and user is not None and keeper.verifier.remembers(username, password, _mark(directory, user)):
+    if not anew and user is not None and keeper.verifier.remembers(username, password, _cache_key(directory, user)):
         async with console.store.read() as session:
             waits, has_failed = await logins.standing_from(session, user, source)
         if not waits:
             return Verified(user, user.passwords[0], has_failed), False
     attempt = (username, password, place(source))
-    return await keeper.verifier.once(attempt, lambda: _look(console, keeper, username, password, source)), True
+    return await keeper.verifier.once(attempt, lambda: _verify(console, keeper, username, password, source)), True
 
 
-def _mark(directory: Directory, user: User) -> str:
+def _cache_key(directory: Directory, user: User) -> str:
     """Return the value that a cached password is bound to."""
     return f"{user.password_id} {directory.cache_ttl}"
 
 
-async def _look(console: Console, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
+async def _verify(console: Console, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
     async with keeper.directory.turn(place(source)):
         # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with console.store.read() as session:
@@ -54,7 +54,7 @@ async def _look(console: Console, keeper: Gate, username: str, password: str, so
             waits, has_failed = keeper.strangers.waits(username, source), False
             if user is not None:
                 waits, has_failed = await logins.standing_from(session, user, source)
-        person = await _ask(console, keeper, directory, username, password, source, waits=waits)
+        person = await _query(console, keeper, directory, username, password, source, waits=waits)
     if person is None:
         if user is None and not waits:
             keeper.strangers.failed(username, source, rules)
@@ -62,18 +62,18 @@ async def _look(console: Console, keeper: Gate, username: str, password: str, so
         await note_failure(console.store, keeper, name, source, counts=user is not None and not waits)
         return None
     keeper.strangers.succeeded(username, source)
-    user = await _welcome(console.store, directory, username, person)
+    user = await _sign_in(console.store, directory, username, person)
     keeper.note_alias(username, user)
-    keeper.verifier.remember(username, password, _mark(directory, user), directory.cache_ttl)
+    keeper.verifier.remember(username, password, _cache_key(directory, user), directory.cache_ttl)
     return Verified(user, user.passwords[0], has_failed)
 
 
-async def _ask(
+async def _query(
     console: Console, keeper: Gate, directory: Directory, username: str, password: str, source: str, *, waits: bool
 ) -> Person | None:
     """Query the directory. Returns None for wrong passwords and for throttled attempts: clients must not distinguish them."""
     # The reply takes at least as long as for a user with a local password.
-    as_long = asyncio.create_task(_take_as_long(keeper, password, source))
+    equalizer = asyncio.create_task(_equalize_time(keeper, password, source))
     try:
         return None if waits else await console.ldap.authenticate(directory, username, password)
     except Ambiguous as reason:
@@ -84,15 +84,15 @@ async def _ask(
         sentence = "The LDAP directory does not respond. Try again later. Users with a local password can sign in."
         raise Unavailable("ldap_unavailable", sentence) from reason
     finally:
-        await as_long  # raises for both kinds of users if too many attempts are queued
+        await equalizer  # raises for both kinds of users if too many attempts are queued
 
 
-async def _take_as_long(keeper: Gate, password: str, source: str) -> None:
+async def _equalize_time(keeper: Gate, password: str, source: str) -> None:
     async with keeper.verifier.turn(place(source)):
         await passwords.matching(password, ())
 
 
-async def _welcome(store: Store, directory: Directory, username: str, person: Person) -> User:
+async def _sign_in(store: Store, directory: Directory, username: str, person: Person) -> User:
     async with store.read() as session:
         user = await ldap.known(session, directory, person)
     if user is not None:
@@ -102,13 +102,13 @@ async def _welcome(store: Store, directory: Directory, username: str, person: Pe
             user = await ldap.sign_in(session, directory, username, person)
     except Forbidden as refusal:
         if refusal.code == "no_role":
-            await _see_off(store, person)
+            await _sign_out(store, person)
         raise
     look_again(store)  # the role may have changed
     return user
 
 
-async def _see_off(store: Store, person: Person) -> None:
+async def _sign_out(store: Store, person: Person) -> None:
     """Sign the user out. Does nothing if that has been done, since a program can repeat its requests without a role."""
     async with store.read() as session:
         if await ldap.with_role(session, person) is None:

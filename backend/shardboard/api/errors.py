@@ -66,13 +66,13 @@ async def _api_error(request: Request, error: Exception) -> JSONResponse:
 async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
     first = error.errors()[0]
-    place, kind = [str(step) for step in first["loc"]], first["type"]
+    location, kind = [str(step) for step in first["loc"]], first["type"]
     if kind == "json_invalid":
         return failure(400, "bad_request", "The body is not valid JSON.")
-    if place[0] == "path":
-        return failure(404, "not_found", f"The {place[-1]} does not exist.", place[-1])
-    field = ".".join(place[1:])
-    if kind == "missing" and place[0] == "body" and field in _MISSING:
+    if location[0] == "path":
+        return failure(404, "not_found", f"The {location[-1]} does not exist.", location[-1])
+    field = ".".join(location[1:])
+    if kind == "missing" and location[0] == "body" and field in _MISSING:
         status, code, sentence = _MISSING[field]
         return failure(status, code, sentence, field)
     if kind == "field":
@@ -81,15 +81,15 @@ async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     if not field:
         sentence = "The request needs a JSON object as its body (Content-Type: application/json)."
         return failure(400, "bad_request", sentence)
-    return failure(400, "bad_request", f"{field} {_say(first)}.", field)
+    return failure(400, "bad_request", f"{field} {_describe(first)}.", field)
 
 
-def _say(fault: dict[str, Any]) -> str:
-    context = fault.get("ctx", {})
+def _describe(error: dict[str, Any]) -> str:
+    context = error.get("ctx", {})
     for limit, words in _LIMITS:
         if limit in context:
             return f"{words} {context[limit]}"
-    return _WRONG.get(fault["type"], "is not valid")
+    return _WRONG.get(error["type"], "is not valid")
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:

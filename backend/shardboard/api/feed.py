@@ -43,48 +43,50 @@ class Feed:
 
     async def run(self) -> None:
         """Publish changes until cancelled."""
-        untold: set[tuple[str, Any]] = set()
+        pending: set[tuple[str, Any]] = set()
         with self._console.bus.listen("change") as changes:
             while True:
-                first = await changes.get(timeout=AGAIN_SECONDS if untold else None)
+                first = await changes.get(timeout=AGAIN_SECONDS if pending else None)
                 await asyncio.sleep(GATHER_SECONDS)
-                untold |= {message[1] for message in (first, *changes.drain()) if message is not None}
+                pending |= {message[1] for message in (first, *changes.drain()) if message is not None}
                 try:
-                    await self._tell(untold)
+                    await self._publish(pending)
                 except Exception as error:  # one failure must not end the feed
                     if is_away(error):
-                        log.warning("feed: %s changes wait for the store: %s", len(untold), reason(error))
+                        log.warning("feed: %s changes wait for the store: %s", len(pending), reason(error))
                         continue
-                    log.exception("feed: cannot publish changes: %s", untold)
+                    log.exception("feed: cannot publish changes: %s", pending)
                     changes.overflowed = True
-                untold = set()
+                pending = set()
                 if changes.overflowed:  # readers that are disconnected reconnect and load everything
                     changes.overflowed = False
                     self._console.bus.publish("closing")
 
-    async def _tell(self, keys: Iterable[tuple[str, Any]]) -> None:
-        wanted: dict[str, set[Any]] = defaultdict(set)
+    async def _publish(self, keys: Iterable[tuple[str, Any]]) -> None:
+        uids_by_kind: dict[str, set[Any]] = defaultdict(set)
         for kind, uid in keys:
-            wanted[kind].add(uid)
+            uids_by_kind[kind].add(uid)
         async with self._console.store.read() as session:
             # A database shows its number of shards in sync and the progress of its action, so it changes with them.
-            changed = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
-            wanted["bdb"] |= {row.bdb_uid for row in changed}
-            open_actions = [await actions.by_uid(session, uid) for uid in wanted["action"]]
-            wanted["bdb"] |= {row.object_uid for row in open_actions if row is not None and row.object_type == "bdb"}
-            wanted["benchmark"] |= {
+            changed = await shards.some(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
+            uids_by_kind["bdb"] |= {row.bdb_uid for row in changed}
+            open_actions = [await actions.by_uid(session, uid) for uid in uids_by_kind["action"]]
+            uids_by_kind["bdb"] |= {
+                row.object_uid for row in open_actions if row is not None and row.object_type == "bdb"
+            }
+            uids_by_kind["benchmark"] |= {
                 row.object_uid for row in open_actions if row is not None and row.object_type == "benchmark"
             }
-            found = await self._load(session, wanted)
+            found = await self._load(session, uids_by_kind)
         for kind in ORDER:
-            for uid in sorted(wanted[kind], key=str):
-                shown, about = found.get((kind, uid), (None, frozenset()))
+            for uid in sorted(uids_by_kind[kind], key=str):
+                shown, bdb_uids = found.get((kind, uid), (None, frozenset()))
                 frame = told("change", {"kind": kind, "uid": uid, "object": shown})
-                whole = replace(frame, kind=kind, bdb_uids=about, is_gone=shown is None)
-                self._console.bus.publish("object", whole)
+                full_frame = replace(frame, kind=kind, bdb_uids=bdb_uids, is_gone=shown is None)
+                self._console.bus.publish("object", full_frame)
 
     async def _load(
-        self, session: AsyncSession, wanted: Mapping[str, set[Any]]
+        self, session: AsyncSession, uids_by_kind: Mapping[str, set[Any]]
     ) -> dict[tuple[str, Any], tuple[Any, frozenset[int]]]:
         """Return the objects that still exist in their REST format, with the uids of the databases that they concern.
 
@@ -92,35 +94,41 @@ class Feed:
         """
         console = self._console
         found: dict[tuple[str, Any], tuple[Any, frozenset[int]]] = {}
-        rows = [row for row in await bdbs.every(session) if row.uid in wanted["bdb"]] if wanted["bdb"] else []
+        rows = (
+            [row for row in await bdbs.every(session) if row.uid in uids_by_kind["bdb"]] if uids_by_kind["bdb"] else []
+        )
         shown = await bdbs_api.represent(session, rows) if rows else []
         found |= {("bdb", row.uid): (item, frozenset({row.uid})) for row, item in zip(rows, shown, strict=True)}
-        machines = [row for row in await nodes.every(session) if row.uid in wanted["node"]] if wanted["node"] else []
+        machines = (
+            [row for row in await nodes.every(session) if row.uid in uids_by_kind["node"]]
+            if uids_by_kind["node"]
+            else []
+        )
         shown = await nodes_api.represent(session, machines, console) if machines else []
         found |= {("node", row.uid): (item, frozenset()) for row, item in zip(machines, shown, strict=True)}
-        parts = await shards.some(session, wanted["shard"]) if wanted["shard"] else []
+        parts = await shards.some(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
         shown = await shards_api.represent(session, parts, console) if parts else []
         found |= {("shard", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(parts, shown, strict=True)}
-        runs = await benchmarks.some(session, wanted["benchmark"]) if wanted["benchmark"] else []
+        runs = await benchmarks.some(session, uids_by_kind["benchmark"]) if uids_by_kind["benchmark"] else []
         shown = await benchmarks_api.represent(session, runs)
         found |= {
             ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, shown, strict=True)
         }
-        for uid in wanted["action"]:
+        for uid in uids_by_kind["action"]:
             if (action := await actions.by_uid(session, uid)) is not None:
                 found["action", uid] = action_schema.render_v2(action), await databases_of(session, action)
-        for uid in sorted(wanted["event"]):
+        for uid in sorted(uids_by_kind["event"]):
             if (event := await events.by_uid(session, uid)) is not None:
-                found["event", uid] = event_schema.render(event), _one(event.bdb_uid)
-        for uid in sorted(wanted["outage"]):
+                found["event", uid] = event_schema.render(event), _uid_set(event.bdb_uid)
+        for uid in sorted(uids_by_kind["outage"]):
             if (outage := await outages.by_uid(session, uid)) is not None:
-                where = {"uid": uid, "bdb_uid": outage.bdb_uid, "node_uid": outage.node_uid}
-                found["outage", uid] = where, _one(outage.bdb_uid)
-        if wanted["cluster"]:
+                summary = {"uid": uid, "bdb_uid": outage.bdb_uid, "node_uid": outage.node_uid}
+                found["outage", uid] = summary, _uid_set(outage.bdb_uid)
+        if uids_by_kind["cluster"]:
             row = await cluster.load(session)
             found["cluster", row.uid] = cluster_api.represent(row, console.settings), frozenset()
         return found
 
 
-def _one(bdb_uid: int | None) -> frozenset[int]:
+def _uid_set(bdb_uid: int | None) -> frozenset[int]:
     return frozenset({bdb_uid} if bdb_uid is not None else ())

@@ -11,7 +11,7 @@ from shardboard.state import audit as trail
 from shardboard.state import events
 from shardboard.state.users import Password, User
 
-_MOST_ALIASES = 10_000
+_MAX_ALIASES = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Gate:
     def note_alias(self, username: str, user: User) -> None:
         if username.lower() != user.email.lower():
             self.aliases[username.lower()] = user.uid
-            if len(self.aliases) > _MOST_ALIASES:
+            if len(self.aliases) > _MAX_ALIASES:
                 self.aliases.popitem(last=False)
 
 

@@ -59,13 +59,13 @@ async def get_history(
             raise NotFound("db_not_found", f"Database {bdb_uid} does not exist.")
         own = {shard.uid for shard in await shards.of_bdb(session, int(bdb_uid))}
         chosen = own if chosen is None else chosen & own
-    elif viewer.bdbs is not None and (reached := await _reached(session, kind, viewer.bdbs)) is not None:
-        chosen = reached if chosen is None else chosen & reached
+    elif viewer.bdbs is not None and (accessible := await _accessible_uids(session, kind, viewer.bdbs)) is not None:
+        chosen = accessible if chosen is None else chosen & accessible
     now = int(time.time())
     last = now if last is None else min(last, now)
     first = min(first, last)
     found = await queries.history(session, kind, chosen, names, first, last, max_points, now)
-    series = ((_shown(kind, uid), found.series(place)) for place, uid in enumerate(found.uids))
+    series = ((_uid_text(kind, uid), found.series(index)) for index, uid in enumerate(found.uids))
     text = schema.history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
     return StreamingResponse(text, media_type="application/json")
 
@@ -92,7 +92,7 @@ async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "clu
     return JSONResponse({"topic": topic, **taken, "ranges": ranges})
 
 
-async def _reached(session: Reader, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
+async def _accessible_uids(session: Reader, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
     """Return the uids of the objects of this kind that concern the databases; None if the kind is not about databases."""
     match kind:
         case "bdbs":
@@ -106,8 +106,8 @@ async def _reached(session: Reader, kind: str, bdb_uids: Collection[int]) -> set
 
 def _names(text: str, kind: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    strange = next((name for name in names if name not in queries.metric_names(kind)), None)
-    if strange is not None or not 0 < len(names) <= MAX_METRICS:
+    unknown = next((name for name in names if name not in queries.metric_names(kind)), None)
+    if unknown is not None or not 0 < len(names) <= MAX_METRICS:
         sentence = f"`metrics` must be 1 to {MAX_METRICS} of {', '.join(sorted(queries.metric_names(kind)))}."
         raise BadRequest("bad_request", sentence, field="metrics")
     return names
@@ -125,5 +125,5 @@ def _uids(text: str) -> set[int] | None:
     return {endpoints.parsed(word) if ":" in word else int(word) for word in words}
 
 
-def _shown(kind: str, uid: int) -> str:
+def _uid_text(kind: str, uid: int) -> str:
     return "cluster" if kind == "cluster" else endpoints.name(uid) if kind == "endpoints" else str(uid)

@@ -64,7 +64,7 @@ async def get_report(_viewer: LogViewer, session: Reader, request: Request, uid:
     """
     now = datetime.now(UTC)
     found = await service.find(session, uid, now)
-    told = incident_report.markdown(
+    report = incident_report.markdown(
         found,
         cluster=(await cluster.load(session)).name,
         names=await _names(session),
@@ -72,7 +72,7 @@ async def get_report(_viewer: LogViewer, session: Reader, request: Request, uid:
         now=ms(now),
     )
     name = f'attachment; filename="incident-{found.beginning.uid}.md"'
-    return Response(told, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": name})
+    return Response(report, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": name})
 
 
 async def _names(session: AsyncSession) -> dict[int, str]:

@@ -70,8 +70,8 @@ Asked = Annotated[Wanted, Depends()]
 
 def streamed(found: Found, uids: dict[int, Any], wanted: Wanted) -> StreamingResponse:
     """Return a streamed reply with the intervals of all objects."""
-    places: dict[bytes, dict[int, int]] = {}
-    objects = (_of_object(found, uid, shown, wanted, places) for uid, shown in uids.items())
+    positions: dict[bytes, dict[int, int]] = {}
+    objects = (_of_object(found, uid, shown, wanted, positions) for uid, shown in uids.items())
     return StreamingResponse(schema.listed(objects), media_type="application/json")
 
 
@@ -87,17 +87,17 @@ async def rendered(make: Callable[[], Any]) -> Response:
 
 
 def _of_object(
-    found: Found, uid: int, shown: Any, wanted: Wanted, places: dict[bytes, dict[int, int]]
+    found: Found, uid: int, shown: Any, wanted: Wanted, positions: dict[bytes, dict[int, int]]
 ) -> dict[str, Any]:
-    """Return one object. `places` caches the positions of uids by frame layout and is shared by all objects."""
+    """Return one object. `positions` caches the positions of uids by frame layout and is shared by all objects."""
     listed = []
     for resolution, frames in found:
         for frame in frames:
             layout = frame.uids.tobytes()
-            if layout not in places:
-                places[layout] = {known: place for place, known in enumerate(frame.uids)}
-            if (place := places[layout].get(uid)) is not None:
-                values = only(values_of(frame, place), wanted)
+            if layout not in positions:
+                positions[layout] = {known: position for position, known in enumerate(frame.uids)}
+            if (position := positions[layout].get(uid)) is not None:
+                values = only(values_of(frame, position), wanted)
                 listed.append(schema.interval(resolution.name, frame.t, resolution.step, values))
     return {"uid": shown, "intervals": listed}
 
@@ -123,12 +123,12 @@ def newest(console: Console, topic: str) -> tuple[int, Frame | None]:
 
 def last(console: Console, topic: str, uids: Iterable[int], wanted: Wanted) -> JSONResponse:
     t, frame = newest(console, topic)
-    places = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
+    positions = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
     raw = console.live.raw()[1] if topic == "shards" else {}
     shown = {}
     for uid in uids:
-        if frame is not None and uid in places:
-            interval = schema.interval("1sec", t, 1, only(values_of(frame, places[uid]), wanted))
+        if frame is not None and uid in positions:
+            interval = schema.interval("1sec", t, 1, only(values_of(frame, positions[uid]), wanted))
             own = ((name, raw[uid][field]) for name, field in UNSTORED.items()) if uid in raw else ()
             interval |= {name: value for name, value in own if value is not None and wanted.shows(name)}
             shown[endpoints.name(uid) if topic == "endpoints" else str(uid)] = interval

@@ -103,7 +103,7 @@ class LdapOut(BaseModel):
 @router.get("", summary="Get LDAP settings", responses=errors(), response_model_exclude_none=True)
 async def get_directory(_manager: UserManager, session: Reader) -> LdapOut:
     """Return the LDAP settings, or the defaults if no directory is configured. Required role: `admin` or `user_manager`."""
-    return _shape(service.directory_of(await cluster.load(session)) or Directory(()))
+    return _render(service.directory_of(await cluster.load(session)) or Directory(()))
 
 
 @router.put("", summary="Set LDAP settings", responses=errors(406), response_model_exclude_none=True)
@@ -112,9 +112,9 @@ async def set_directory(admin: Admin, console: TheConsole, body: NewLdapSettings
 
     Returns 406 `ldap_unavailable` if the check fails. Required role: `admin`.
     """
-    given = body.model_dump(exclude={"data_plane", "cba"})
+    payload = body.model_dump(exclude={"data_plane", "cba"})
     async with console.store.read() as session:
-        directory = await service.examine(session, given)
+        directory = await service.examine(session, payload)
     if directory.control_plane:
         try:
             await console.ldap.look(directory)
@@ -122,9 +122,9 @@ async def set_directory(admin: Admin, console: TheConsole, body: NewLdapSettings
             raise NotAcceptable("ldap_unavailable", str(reason), field="uris") from reason
     if not is_on(dry_run):
         async with console.store.begin() as session:
-            directory = await service.configure(session, given, admin)
+            directory = await service.configure(session, payload, admin)
         look_again(console.store)
-    return _shape(directory)
+    return _render(directory)
 
 
 @router.delete("", summary="Remove LDAP settings", responses=errors(404))
@@ -136,7 +136,7 @@ async def remove_directory(admin: Admin, console: TheConsole) -> dict[str, str]:
     return {}
 
 
-def _shape(directory: Directory) -> LdapOut:
-    kept = {**asdict(directory), "uris": list(directory.uris)}
-    kept["bind_pass"] = service.HIDDEN if directory.bind_pass else ""
-    return LdapOut(**kept)
+def _render(directory: Directory) -> LdapOut:
+    fields = {**asdict(directory), "uris": list(directory.uris)}
+    fields["bind_pass"] = service.HIDDEN if directory.bind_pass else ""
+    return LdapOut(**fields)

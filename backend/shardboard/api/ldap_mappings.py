@@ -56,20 +56,20 @@ async def list_mappings(_manager: UserManager, session: Reader) -> list[MappingO
 
     Required role: `admin` or `user_manager`.
     """
-    return [_shape(row) for row in await state.every(session)]
+    return [_render(row) for row in await state.every(session)]
 
 
 @router.post("", summary="Create LDAP mapping", responses=errors(406, 409))
 async def create_mapping(manager: UserManager, session: Tx, body: NewMapping, dry_run: DryRun = None) -> MappingOut:
     """Add an LDAP mapping. Required role: `admin` or `user_manager`."""
     row = await service.create_mapping(session, body.name, body.dn, body.role_uids[0], body.email, manager)
-    return await _kept(session, row, dry_run)
+    return await _result(session, row, dry_run)
 
 
 @router.get("/{uid}", summary="Get LDAP mapping", responses=errors(404))
 async def get_mapping(_manager: UserManager, session: Reader, uid: Uid) -> MappingOut:
     """Return an LDAP mapping. Required role: `admin` or `user_manager`."""
-    return _shape(await service.mapping(session, uid))
+    return _render(await service.mapping(session, uid))
 
 
 @router.put("/{uid}", summary="Update LDAP mapping", responses=errors(404, 406, 409))
@@ -81,7 +81,7 @@ async def update_mapping(
     row = await service.change_mapping(
         session, uid, manager, name=body.name, dn=body.dn, role_uid=role_uid, email=body.email
     )
-    return await _kept(session, row, dry_run)
+    return await _result(session, row, dry_run)
 
 
 @router.delete("/{uid}", summary="Delete LDAP mapping", responses=errors(404))
@@ -91,13 +91,13 @@ async def delete_mapping(manager: UserManager, session: Tx, uid: Uid) -> dict[st
     return {}
 
 
-async def _kept(session: Tx, row: LdapMapping, dry_run: str | None) -> MappingOut:
+async def _result(session: Tx, row: LdapMapping, dry_run: str | None) -> MappingOut:
     """Return the mapping, and roll back in a dry run."""
-    shown = _shape(row)
+    shown = _render(row)
     if is_on(dry_run):
         await take_back(session)
     return shown
 
 
-def _shape(row: LdapMapping) -> MappingOut:
+def _render(row: LdapMapping) -> MappingOut:
     return MappingOut(uid=row.uid, name=row.name, dn=row.dn, role_uids=[row.role_uid], email=row.email)

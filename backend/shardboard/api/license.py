@@ -1,4 +1,4 @@
-"""Endpoints of the licence, for scripts that query it."""
+"""Endpoints of the license, for scripts that query it."""
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -15,13 +15,13 @@ router = APIRouter(tags=["cluster"])
 
 @router.get("/license", response_model=schema.License, responses=errors())
 async def get_license(_viewer: AnyViewer, session: Reader) -> JSONResponse:
-    """Return the licence. Shardboard is open source: the licence has no limits and does not expire."""
+    """Return the license. Shardboard is open source: the license has no limits and does not expire."""
     return JSONResponse(await shown(session))
 
 
 @router.put("/license", summary="Set license", response_model=schema.License, responses=errors())
 async def put_license(admin: Admin, session: Tx, _body: schema.LicenseUpdate) -> JSONResponse:
-    """Accept a licence without effect, so that setup scripts work. No key is needed, and none is stored.
+    """Accept a license without effect, so that setup scripts work. No key is needed, and none is stored.
 
     Required role: `admin`.
     """
@@ -30,7 +30,7 @@ async def put_license(admin: Admin, session: Tx, _body: schema.LicenseUpdate) ->
 
 
 async def shown(session: Reader) -> dict[str, object]:
-    """Return the licence object."""
+    """Return the license object."""
     on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
     rows = await shards.every(session)
     flash = sum(row.bdb_uid in on_flash for row in rows)

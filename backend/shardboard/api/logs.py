@@ -75,8 +75,8 @@ def moment(text: str | None, field: str) -> datetime | None:
 
 def _choices(text: str, allowed: tuple[str, ...], field: str) -> list[str]:
     chosen = [word.strip() for word in text.split(",") if word.strip()]
-    strange = next((word for word in chosen if word not in allowed), None)
-    if strange is not None:
+    unknown = next((word for word in chosen if word not in allowed), None)
+    if unknown is not None:
         raise BadRequest(
             "bad_request", f"`{field}` must be a comma-separated list of {', '.join(allowed)}.", field=field
         )

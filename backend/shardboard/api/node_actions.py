@@ -63,14 +63,14 @@ async def maintenance_on(admin: Admin, session: Tx, uid: Uid, body: MaintenanceO
 
     Required role: `admin`.
     """
-    given = body or MaintenanceOn()
+    options = body or MaintenanceOn()
     action = await service.maintenance_on(
         session,
         uid,
         admin,
-        overwrite_snapshot=given.overwrite_snapshot,
-        evict=given.evict_ha_replica and not given.keep_slave_shards,
-        evict_dbs=given.evict_dbs,
+        overwrite_snapshot=options.overwrite_snapshot,
+        evict=options.evict_ha_replica and not options.keep_slave_shards,
+        evict_dbs=options.evict_dbs,
     )
     return schema.queued(action)
 
@@ -81,9 +81,9 @@ async def maintenance_off(admin: Admin, session: Tx, uid: Uid, body: Maintenance
 
     Required role: `admin`.
     """
-    given = body or MaintenanceOff()
+    options = body or MaintenanceOff()
     action = await service.maintenance_off(
-        session, uid, admin, snapshot_name=given.snapshot_name, skip_shards_restore=given.skip_shards_restore
+        session, uid, admin, snapshot_name=options.snapshot_name, skip_shards_restore=options.skip_shards_restore
     )
     return schema.queued(action)
 
@@ -126,7 +126,7 @@ async def list_all_actions(_viewer: Viewer, session: Reader) -> JSONResponse:
 @router.get("/nodes/{uid}/actions", response_model=schema.NodeActions, responses=errors(404))
 async def list_actions(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
     """Return the running and past actions of a node, newest first."""
-    await _insist(session, uid)
+    await _require_node(session, uid)
     found = await actions.of_object(session, "node", uid)
     return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
 
@@ -151,7 +151,7 @@ async def cancel_action(admin: Admin, session: Tx, uid: Uid, action: Name) -> JS
 @router.get("/nodes/{uid}/snapshots", response_model=list[schema.Snapshot], responses=errors(404))
 async def list_snapshots(_admin: Admin, session: Reader, uid: Uid) -> JSONResponse:
     """Return the placement snapshots of a node, newest first. Required role: `admin`."""
-    await _insist(session, uid)
+    await _require_node(session, uid)
     return JSONResponse([schema.render_snapshot(each) for each in await snapshots.of_node(session, uid)])
 
 
@@ -171,14 +171,14 @@ async def delete_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JS
 
 
 async def _newest(session: Any, uid: int, name: str) -> Action:
-    wanted = schema.STATE_MACHINES.get(name)
+    state_machine = schema.STATE_MACHINES.get(name)
     found = await actions.of_object(session, "node", uid)
-    newest = next((action for action in found if action.name == wanted), None)
+    newest = next((action for action in found if action.name == state_machine), None)
     if newest is None:
         raise NotFound("not_found", f"Node {uid} does not have an action {name}.")
     return newest
 
 
-async def _insist(session: Any, uid: int) -> None:
+async def _require_node(session: Any, uid: int) -> None:
     if await nodes.by_uid(session, uid) is None:
         raise NotFound("node_not_found", f"Node {uid} does not exist.")

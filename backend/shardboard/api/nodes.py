@@ -63,11 +63,13 @@ async def update_node(
 
 async def represent(session: Reader, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
     """Return nodes in the format of the API and the event stream."""
-    everything = await shards.every(session)
+    all_shards = await shards.every(session)
     on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
     now = datetime.now(UTC)
     return [
-        schema.render(node, _of(node, everything), console.live.latest("nodes", str(node.uid)), now, on_flash=on_flash)
+        schema.render(
+            node, _shards_of(node, all_shards), console.live.latest("nodes", str(node.uid)), now, on_flash=on_flash
+        )
         for node in rows
     ]
 
@@ -75,12 +77,12 @@ async def represent(session: Reader, rows: Sequence[Node], console: Console) -> 
 async def statuses(session: Reader, machines: Sequence[Node], console: Console) -> dict[int, dict[str, Any]]:
     """Return the status of these nodes by uid. The number of queries does not depend on the number of nodes."""
     promises = {bdb.uid: bdb.share for bdb in await bdbs.every(session)}
-    everything = await shards.occupying(session)
+    all_shards = await shards.occupying(session)
     kept = await snapshots.newest(session, "maintenance")
     leader = min((node.uid for node in await nodes.every(session)), default=None)
     found = {}
     for node in machines:
-        own = _of(node, everything)
+        own = _shards_of(node, all_shards)
         found[node.uid] = schema.render_status(
             node,
             [shard for shard in own if shard.desired == "running"],
@@ -92,5 +94,5 @@ async def statuses(session: Reader, machines: Sequence[Node], console: Console) 
     return found
 
 
-def _of(node: Node, rows: Iterable[Shard]) -> list[Shard]:
+def _shards_of(node: Node, rows: Iterable[Shard]) -> list[Shard]:
     return [shard for shard in rows if shard.node_uid == node.uid]

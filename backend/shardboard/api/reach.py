@@ -1,4 +1,4 @@
-"""Authorisation dependencies for users whose role may be limited to some databases (`resources` of a role).
+"""Authorization dependencies for users whose role may be limited to some databases (`resources` of a role).
 
 They admit such users to objects of their databases, to objects that do not belong to a database, and to lists that the handler
 filters. A handler that uses `Viewer` or `Editor` of `api/deps.py` instead rejects these users.
@@ -22,12 +22,12 @@ Find = Callable[[AsyncSession, int], Awaitable[int | None]]
 def letting_in(roles: frozenset[str], find: Find | None = None) -> Any:
     """Return a dependency that requires one of these roles, and access to the database of the object `uid` in the path."""
 
-    async def anybody(login: CurrentLogin) -> Principal:
+    async def check_role(login: CurrentLogin) -> Principal:
         insist_on_role(login.principal, roles)
         return login.principal
 
     if find is None:
-        return Depends(anybody)
+        return Depends(check_role)
 
     async def check(login: CurrentLogin, console: TheConsole, uid: Uid) -> Principal:
         principal = login.principal

@@ -20,13 +20,13 @@ router = APIRouter(prefix="/redis_acls", tags=["redis_acls"])
 @router.get("", summary="List Redis ACLs", response_model=list[schema.Acl], responses=errors())
 async def list_redis_acls(_: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """Return all ACLs, the built-in ones first."""
-    return JSONResponse([only(_shape(each), fields) for each in await service.acls(session)])
+    return JSONResponse([only(_render(each), fields) for each in await service.acls(session)])
 
 
 @router.post("", summary="Create Redis ACL", response_model=schema.Acl, responses=errors(406, 409))
 async def create_acl(manager: UserManager, session: Tx, body: schema.NewAcl, dry_run: DryRun = None) -> JSONResponse:
     """Add an ACL. Required role: `admin` or `user_manager`."""
-    return await _kept(session, await service.create_acl(session, body.name, body.acl, manager), dry_run)
+    return await _result(session, await service.create_acl(session, body.name, body.acl, manager), dry_run)
 
 
 @router.post("/validate", summary="Validate Redis ACL", response_model=schema.Rules, responses=errors(406))
@@ -38,7 +38,7 @@ async def validate_acl(_: AnyViewer, body: schema.Rules) -> JSONResponse:
 @router.get("/{uid}", summary="Get Redis ACL", response_model=schema.Acl, responses=errors(404))
 async def get_acl(_: AnyViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """Return an ACL."""
-    return JSONResponse(only(_shape(await service.acl(session, uid)), fields))
+    return JSONResponse(only(_render(await service.acl(session, uid)), fields))
 
 
 @router.put("/{uid}", summary="Update Redis ACL", response_model=schema.Acl, responses=errors(404, 406, 409))
@@ -49,7 +49,7 @@ async def update_acl(
 
     Required role: `admin` or `user_manager`.
     """
-    return await _kept(session, await service.change_acl(session, uid, body.name, body.acl, manager), dry_run)
+    return await _result(session, await service.change_acl(session, uid, body.name, body.acl, manager), dry_run)
 
 
 @router.delete("/{uid}", summary="Delete Redis ACL", responses=errors(404, 409))
@@ -59,12 +59,12 @@ async def delete_acl(manager: UserManager, session: Tx, uid: Uid) -> dict[str, A
     return {}
 
 
-async def _kept(session: Tx, row: Acl, dry_run: str | None) -> JSONResponse:
+async def _result(session: Tx, row: Acl, dry_run: str | None) -> JSONResponse:
     """Return the ACL, and roll back in a dry run."""
     if is_on(dry_run):
         await take_back(session)
-    return JSONResponse(_shape(row))
+    return JSONResponse(_render(row))
 
 
-def _shape(row: Acl) -> dict[str, Any]:
+def _render(row: Acl) -> dict[str, Any]:
     return schema.Acl.model_validate(row).model_dump()

@@ -55,8 +55,8 @@ async def revamp_bdb(
     A dry run returns the blueprint: the nodes and slots of each shard pair after the change. Required role: `admin`,
     `cluster_member` or `db_member`.
     """
-    given = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
-    bdb, blueprint = await service.revamp(session, uid, given, body.avoid_nodes, editor, dry_run=is_on(dry_run))
+    changes = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
+    bdb, blueprint = await service.revamp(session, uid, changes, body.avoid_nodes, editor, dry_run=is_on(dry_run))
     if is_on(dry_run):
         return JSONResponse(blueprint)
     return JSONResponse(_reply(bdb.action_uid, bdb.name))

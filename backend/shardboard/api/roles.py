@@ -21,20 +21,20 @@ router = APIRouter(prefix="/roles", tags=["roles"])
 @router.get("", response_model=list[schema.Role], responses=errors())
 async def list_roles(viewer: AnyViewer, session: Reader, fields: Fields = "") -> JSONResponse:
     """Return all roles, the built-in ones first."""
-    return JSONResponse([only(_shape(each), fields) for each in await service.roles_seen(session, viewer)])
+    return JSONResponse([only(_render(each), fields) for each in await service.roles_seen(session, viewer)])
 
 
 @router.post("", response_model=schema.Role, responses=errors(406, 409))
 async def create_role(manager: UserManager, session: Tx, body: schema.NewRole, dry_run: DryRun = None) -> JSONResponse:
     """Add a role. Required role: `admin` or `user_manager`."""
     row = await service.create_role(session, body.name, body.management, body.bdb_uids(), manager)
-    return await _kept(session, row, dry_run)
+    return await _result(session, row, dry_run)
 
 
 @router.get("/{uid}", response_model=schema.Role, responses=errors(404))
 async def get_role(viewer: AnyViewer, session: Reader, uid: Uid, fields: Fields = "") -> JSONResponse:
     """Return a role."""
-    return JSONResponse(only(_shape(await service.role(session, uid, viewer)), fields))
+    return JSONResponse(only(_render(await service.role(session, uid, viewer)), fields))
 
 
 @router.put("/{uid}", response_model=schema.Role, responses=errors(404, 406, 409))
@@ -47,7 +47,7 @@ async def update_role(
     """
     async with console.store.begin() as session:
         row = await service.change_role(session, uid, body.name, body.management, body.bdb_uids(), manager)
-        reply = await _kept(session, row, dry_run)
+        reply = await _result(session, row, dry_run)
     look_again(console.store)
     return reply
 
@@ -59,12 +59,12 @@ async def delete_role(manager: UserManager, session: Tx, uid: Uid) -> dict[str, 
     return {}
 
 
-async def _kept(session: Tx, row: Role, dry_run: str | None) -> JSONResponse:
+async def _result(session: Tx, row: Role, dry_run: str | None) -> JSONResponse:
     """Return the role, and roll back in a dry run."""
     if is_on(dry_run):
         await take_back(session)
-    return JSONResponse(_shape(row))
+    return JSONResponse(_render(row))
 
 
-def _shape(row: Role) -> dict[str, Any]:
+def _render(row: Role) -> dict[str, Any]:
     return schema.role(row).model_dump()

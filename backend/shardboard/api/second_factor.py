@@ -59,7 +59,7 @@ class RecoveryCodes(BaseModel):
 @router.post("/second_factor", summary="Create second-factor secret", responses=errors(406))
 async def propose(login: CurrentLogin, session: Reader) -> Secret:
     """Return a new secret for the authenticator app of the signed-in user. Nothing changes yet."""
-    user = _oneself(await by_email(session, login.principal.username), login.principal)
+    user = _local_user(await by_email(session, login.principal.username), login.principal)
     secret = codes.new_secret()
     return Secret(secret=secret, uri=codes.uri(secret, user.email, (await cluster.load(session)).name))
 
@@ -70,7 +70,7 @@ async def switch_on(login: CurrentLogin, console: TheConsole, request: Request, 
 
     Ends the user's tokens, and all sessions except the current one. HTTP Basic is rejected afterwards; programs use service tokens.
     """
-    user = await _proven(console, login.principal, body, credentials.origin(request))
+    user = await _reauthenticate(console, login.principal, body, credentials.origin(request))
     async with console.store.begin() as session:
         await user_accounts.use_second_factor(session, user.uid, body.present_code)
         made = await user_accounts.switch_second_factor_on(session, user.uid, body.secret, body.code, login.principal)
@@ -82,7 +82,7 @@ async def switch_on(login: CurrentLogin, console: TheConsole, request: Request, 
 @router.delete("/second_factor", summary="Turn off two-factor authentication", responses=errors(406))
 async def switch_off(login: CurrentLogin, console: TheConsole, request: Request, body: Proof) -> dict[str, str]:
     """Turn off two-factor authentication for the signed-in user. Returns 406 if the policy `second_factor_required` is on."""
-    user = await _proven(console, login.principal, body, credentials.origin(request))
+    user = await _reauthenticate(console, login.principal, body, credentials.origin(request))
     async with console.store.begin() as session:
         await user_accounts.use_second_factor(session, user.uid, body.present_code)
         if (await cluster.load(session)).rules.second_factor_required:
@@ -108,23 +108,23 @@ async def switch_off_of(manager: UserManager, console: TheConsole, uid: Uid) -> 
     return {}
 
 
-async def _proven(console: Console, by: Principal, proof: Proof, source: str) -> User:
+async def _reauthenticate(console: Console, by: Principal, proof: Proof, source: str) -> User:
     """Return the signed-in user after checking the password and, if enabled, the second factor. Failures count as failed logins."""
     async with console.store.read() as session:
-        user = _oneself(await by_email(session, by.username), by)
+        user = _local_user(await by_email(session, by.username), by)
     if await credentials.password_of(console, user.email, proof.password, source) is None:
         raise Forbidden("invalid_credentials", credentials.REFUSAL)
     if user.totp_secret is not None:
         try:
             await credentials.insist_on_code(console.store, user, source, proof.present_code)
         except Unauthorized as refusal:  # 401 would mean that the user is not signed in
-            said = "`present_code` is missing. Send a code of the authenticator app, or a recovery code."
-            said = said if proof.present_code is None else refusal.description
-            raise NotAcceptable(refusal.code, said, field="present_code") from None
+            message = "`present_code` is missing. Send a code of the authenticator app, or a recovery code."
+            message = message if proof.present_code is None else refusal.description
+            raise NotAcceptable(refusal.code, message, field="present_code") from None
     return user
 
 
-def _oneself(user: User | None, by: Principal) -> User:
+def _local_user(user: User | None, by: Principal) -> User:
     if user is None:
         raise Forbidden("unauthorized_action", f"{by.username} is not a user. Service tokens have no second factor.")
     user_accounts.insist_on_regular(user)

@@ -62,7 +62,7 @@ class MadeServiceToken(ServiceTokenOut):
 @router.get("", responses=errors())
 async def list_service_tokens(_: UserManager, session: Reader) -> list[ServiceTokenOut]:
     """Return all service tokens, by name. Required role: `admin` or `user_manager`."""
-    return [ServiceTokenOut(**_shape(row)) for row in await service.every(session)]
+    return [ServiceTokenOut(**_render(row)) for row in await service.every(session)]
 
 
 @router.post("", responses=errors(406, 409))
@@ -75,7 +75,7 @@ async def create_service_token(manager: UserManager, session: Tx, body: NewServi
     if role is None:
         raise NotAcceptable("config_error", "A service token needs a role: set `role` or `role_uids`.", field="role")
     row, token = await service.create(session, body.name, role, body.ttl, manager)
-    return MadeServiceToken(**_shape(row), token=token)
+    return MadeServiceToken(**_render(row), token=token)
 
 
 @router.delete("/{uid}", responses=errors(404))
@@ -90,7 +90,7 @@ async def delete_service_token(manager: UserManager, console: TheConsole, uid: U
     return {}
 
 
-def _shape(row: ServiceToken) -> dict[str, object]:
+def _render(row: ServiceToken) -> dict[str, object]:
     return {
         "uid": row.uid,
         "name": row.name,

@@ -86,30 +86,30 @@ async def log_in(form: LoginForm, request: Request, response: Response, console:
     `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. Authenticated
     by the credentials in the body.
     """
-    source, wanted = credentials.origin(request), form.new_password
-    if wanted is not None:
-        await credentials.insist_on_password(console.store, wanted, form.username, form.password)
+    source, new_password = credentials.origin(request), form.new_password
+    if new_password is not None:
+        await credentials.insist_on_password(console.store, new_password, form.username, form.password)
     found = await credentials.verified(
         console,
         form.username,
         form.password,
         source,
         code=form.code,
-        renewing=wanted is not None,
+        renewing=new_password is not None,
         enrolling=form.secret is not None,
     )
     if form.secret is not None:
         await _check_new_factor(console, found.user, form.secret, form.code or "")
     password = None
-    if wanted is not None:
+    if new_password is not None:
         before = found.user.password_hashes
-        password = await credentials.new_password(console.store, wanted, found.user.email, before=before)
+        password = await credentials.new_password(console.store, new_password, found.user.email, before=before)
     async with console.store.begin() as session:
         await cluster.load_for_update(session)  # changes of users lock the cluster row first
-        found, codes = await _entered(session, found, source, form, password)
+        found, codes = await _complete_login(session, found, source, form, password)
         browser = request.headers.get("user-agent", "")
         token = await sessions.begin(session, found.user, found.password, source, browser)
-        shown = await _shape(session, found.user)
+        shown = await _render(session, found.user)
     if password is not None or codes is not None:
         look_again(console.store)
     credentials.set_cookie(response, token, sessions.SECONDS)
@@ -127,21 +127,21 @@ async def _check_new_factor(console: Console, user: User, secret: str, code: str
             "second_factor_is_on", f"{user.email} already has a second factor. Sign in with its code.", field="secret"
         )
     async with console.store.read() as session:
-        await _insist_on_want(session, user)
+        await _require_enrollment(session, user)
     second_factor.check_new(secret, code)
 
 
-async def _insist_on_want(session: AsyncSession, user: User) -> Cluster:
-    here = await cluster.load(session)
-    if not logins.lacks_second_factor(user, here.rules):
+async def _require_enrollment(session: AsyncSession, user: User) -> Cluster:
+    cluster_row = await cluster.load(session)
+    if not logins.lacks_second_factor(user, cluster_row.rules):
         sentence = (
             "This user does not have to turn on two-factor authentication at sign-in. Turn it on in the user menu."
         )
         raise NotAcceptable("config_error", sentence, field="secret")
-    return here
+    return cluster_row
 
 
-async def _entered(
+async def _complete_login(
     session: AsyncSession, found: Verified, source: str, form: LoginForm, password: user_accounts.NewPassword | None
 ) -> tuple[Verified, list[str] | None]:
     """Record the login and apply its changes. Returns the user, and the recovery codes of a new second factor."""
@@ -167,9 +167,9 @@ async def propose(form: Named, request: Request, console: TheConsole) -> Secret:
         console, form.username, form.password, source, code=None, renewing=True, enrolling=True
     )
     async with console.store.read() as session:
-        here = await _insist_on_want(session, found.user)
+        cluster_row = await _require_enrollment(session, found.user)
     secret = second_factor.new_secret()
-    return Secret(secret=secret, uri=second_factor.uri(secret, found.user.email, here.name))
+    return Secret(secret=secret, uri=second_factor.uri(secret, found.user.email, cluster_row.name))
 
 
 @router.get("", summary="Get session")
@@ -178,7 +178,7 @@ async def current(session: Reader, principal: AnyViewer) -> SessionInfo:
     user = await users.by_email(session, principal.username)
     if user is None:
         raise Unauthorized("token_expired", "The user no longer exists. Sign in as another user.")
-    return await _shape(session, user)
+    return await _render(session, user)
 
 
 @router.delete("", summary="Sign out")
@@ -192,19 +192,19 @@ async def log_out(response: Response, login: CurrentLogin, console: TheConsole) 
     return {}
 
 
-async def _shape(session: AsyncSession, user: User) -> SessionInfo:
-    here = await cluster.load(session)
+async def _render(session: AsyncSession, user: User) -> SessionInfo:
+    cluster_row = await cluster.load(session)
     principal = await principal_of(session, user.email, user.role, user.role_uid)
-    expiry = logins.last_expiry(user, here.settings)
+    expiry = logins.last_expiry(user, cluster_row.settings)
     return SessionInfo(
         uid=user.uid,
         username=user.email,
         role=principal.role,
         bdbs=sorted(principal.bdbs) if principal.bdbs is not None else None,
-        cluster_name=here.name,
+        cluster_name=cluster_row.name,
         version=__version__,
         auth_method=user.auth_method,
         second_factor=user.totp_secret is not None,
-        second_factor_required=here.rules.second_factor_required,
+        second_factor_required=cluster_row.rules.second_factor_required,
         password_expires_at=iso(expiry) if expiry else None,
     )

@@ -75,10 +75,10 @@ async def get_slow_log(
 
     Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member` or `db_member`.
     """
-    told = await console.shard_looks.ask(uid, "SLOWLOG", "GET", str(limit))
+    reply = await console.shard_looks.ask(uid, "SLOWLOG", "GET", str(limit))
     threshold = await console.shard_looks.ask(uid, "CONFIG", "GET", "slowlog-log-slower-than")
     try:
-        entries = engine_tells.slow_commands(told)
+        entries = engine_tells.slow_commands(reply)
     except ValueError as error:
         raise Conflict("shard_unreachable", f"Shard redis:{uid}: {error}.") from error
     return JSONResponse(
@@ -89,8 +89,8 @@ async def get_slow_log(
 @router.get("/shards/{uid}/info", summary="Get INFO of shard", response_model=EngineInfo, responses=errors(404, 409))
 async def get_info(_viewer: ShardViewer, console: TheConsole, uid: Uid) -> JSONResponse:
     """Return the reply of the shard to INFO, by section. Returns 409 if the shard does not respond."""
-    told = await console.shard_looks.ask(uid, "INFO", "everything")
-    return JSONResponse({"shard_uid": str(uid), "sections": engine_tells.sections(told)})
+    reply = await console.shard_looks.ask(uid, "INFO", "everything")
+    return JSONResponse({"shard_uid": str(uid), "sections": engine_tells.sections(reply)})
 
 
 @router.get(

@@ -108,7 +108,7 @@ async def get_provider(_admin: Admin, session: Reader, request: Request) -> Oidc
     provider = service.provider_of(await cluster.load(session))
     if provider is None:
         raise NotFound("sso_not_configured", "Single sign-on is not configured.")
-    return _shape(provider, request)
+    return _render(provider, request)
 
 
 @router.put("/cluster/oidc", summary="Set single sign-on settings", responses=errors(406))
@@ -119,9 +119,9 @@ async def set_provider(
 
     Returns 406 if the check fails. Required role: `admin`.
     """
-    given = {**body.model_dump(), "roles": tuple((each.group, each.role_uid) for each in body.roles)}
+    payload = {**body.model_dump(), "roles": tuple((each.group, each.role_uid) for each in body.roles)}
     async with console.store.read() as session:
-        provider = await service.examine(session, given)
+        provider = await service.examine(session, payload)
     if provider.enabled:
         try:
             await console.oidc.look(provider)
@@ -129,9 +129,9 @@ async def set_provider(
             raise NotAcceptable(refused.code, refused.sentence, field="issuer") from refused
     if not is_on(dry_run):
         async with console.store.begin() as session:
-            provider = await service.configure(session, given, admin)
+            provider = await service.configure(session, payload, admin)
         look_again(console.store)
-    return _shape(provider, request)
+    return _render(provider, request)
 
 
 @router.delete("/cluster/oidc", summary="Remove single sign-on settings", responses=errors(404))
@@ -164,21 +164,21 @@ async def start(
     then: Annotated[str, Query(alias="next", description="Path of the web UI to open after the sign-in.")] = "/",
 ) -> RedirectResponse:
     """Redirect the browser to the provider. No credentials are required."""
-    _insist_on_person(request)
-    attempt = Attempt(_redirect_uri(request), then if _is_of_page(then) else "/")
+    _require_navigation(request)
+    attempt = Attempt(_redirect_uri(request), then if _is_ui_path(then) else "/")
     try:
         async with console.store.read() as session:
-            provider, here = await service.enabled_provider(session), await cluster.load(session)
+            provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
         url = await console.oidc.authorization_url(provider, attempt)
     except Refused as refused:
-        return await _back(console, request, attempt.then, refused.code, refused.sentence)
+        return await _redirect_to_login(console, request, attempt.then, refused.code, refused.sentence)
     except ApiError as refusal:
-        return await _back(console, request, attempt.then, refusal.code, refusal.description)
+        return await _redirect_to_login(console, request, attempt.then, refusal.code, refusal.description)
     reply = RedirectResponse(url, 303)
     # Lax: the provider sends the browser back.
     reply.set_cookie(
         COOKIE,
-        service.seal(here, attempt),
+        service.seal(cluster_row, attempt),
         max_age=service.ATTEMPT_SECONDS,
         secure=True,
         httponly=True,
@@ -194,81 +194,83 @@ async def start(
 )
 async def finish(console: TheConsole, request: Request) -> RedirectResponse:
     """Complete the sign-in after the provider has redirected the browser back."""
-    _insist_on_person(request)
-    source, then, who = credentials.origin(request), "/", None
-    said = {name: value for name, value in request.query_params.items() if len(value) <= LONGEST_REPLY}
+    _require_navigation(request)
+    source, then, identity = credentials.origin(request), "/", None
+    params = {name: value for name, value in request.query_params.items() if len(value) <= LONGEST_REPLY}
     try:
         async with console.store.read() as session:
-            provider, here = await service.enabled_provider(session), await cluster.load(session)
-        attempt = service.unseal(here, request.cookies.get(COOKIE, ""))
+            provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
+        attempt = service.unseal(cluster_row, request.cookies.get(COOKIE, ""))
         then = attempt.then
-        if not credentials.same(said.get("state", ""), attempt.state):
+        if not credentials.same(params.get("state", ""), attempt.state):
             raise Refused("too_late", "Another sign-in was started in this browser. Start again.")
-        if "error" in said or "code" not in said:
+        if "error" in params or "code" not in params:
             raise Refused(
                 "provider_refused",
-                f"The provider rejected the sign-in: {logins.shown(said.get('error', 'no code was sent'))}.",
+                f"The provider rejected the sign-in: {logins.shown(params.get('error', 'no code was sent'))}.",
             )
         async with gate(console.store).sso.turn(place(source)):
-            claims = await console.oidc.claims(provider, attempt, said)
-        who = oidc.identity(provider, claims)
-        audited.claimed(logins.shown(who.username))
+            claims = await console.oidc.claims(provider, attempt, params)
+        identity = oidc.identity(provider, claims)
+        audited.claimed(logins.shown(identity.username))
         async with console.store.begin() as session:
-            user = await service.sign_in(session, provider, who, source)
+            user = await service.sign_in(session, provider, identity, source)
             audited.proven(user.email, "single sign-on")
             browser = request.headers.get("user-agent", "")
             token = await sessions.begin(session, user, user.passwords[0], source, browser)
     except Refused as refused:
-        return await _back(console, request, then, refused.code, refused.sentence)
+        return await _redirect_to_login(console, request, then, refused.code, refused.sentence)
     except ApiError as refusal:
-        if who is not None and refusal.code == "no_role":
-            await _sign_out(console, who)
-        return await _back(console, request, then, refusal.code, refusal.description)
+        if identity is not None and refusal.code == "no_role":
+            await _sign_out(console, identity)
+        return await _redirect_to_login(console, request, then, refusal.code, refusal.description)
     reply = RedirectResponse(then, 303)
     credentials.set_cookie(reply, token, sessions.SECONDS)
-    _forget_attempt(reply)
+    _delete_attempt_cookie(reply)
     return reply
 
 
-async def _back(console: Console, request: Request, then: str, code: str, sentence: str) -> RedirectResponse:
+async def _redirect_to_login(
+    console: Console, request: Request, then: str, code: str, sentence: str
+) -> RedirectResponse:
     """Redirect to the sign-in page of the web UI, which explains the code, and record the message as an event."""
     audited.refused(code, sentence)
     listed, unlisted = gate(console.store).sso_audit.spend()
     if listed:
-        told = f"Login with single sign-on from {credentials.origin(request)} failed: {sentence}"
+        description = f"Login with single sign-on from {credentials.origin(request)} failed: {sentence}"
         if unlisted:
-            told += f" {unlisted} more failures since the last recorded one."
+            description += f" {unlisted} more failures since the last recorded one."
         async with console.store.begin() as session:
             audit.aside(session)
-            events.record(session, "authentication_err", told, source="cluster", severity="WARNING")
+            events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
     query = {"refused": code, **({"next": then} if then != "/" else {})}
     reply = RedirectResponse(f"/login?{urlencode(query)}", 303)
-    _forget_attempt(reply)
+    _delete_attempt_cookie(reply)
     return reply
 
 
-def _shape(provider: Provider, request: Request) -> OidcOut:
-    kept = asdict(provider)
+def _render(provider: Provider, request: Request) -> OidcOut:
+    fields = asdict(provider)
     roles = [GroupRole(group=group, role_uid=uid) for group, uid in provider.roles]
-    has_secret = bool(kept.pop("client_secret"))
-    return OidcOut(**{**kept, "roles": roles}, has_client_secret=has_secret, redirect_uri=_redirect_uri(request))
+    has_secret = bool(fields.pop("client_secret"))
+    return OidcOut(**{**fields, "roles": roles}, has_client_secret=has_secret, redirect_uri=_redirect_uri(request))
 
 
 def _redirect_uri(request: Request) -> str:
     return f"{request.base_url}v1/session/sso/callback"
 
 
-def _forget_attempt(reply: RedirectResponse) -> None:
+def _delete_attempt_cookie(reply: RedirectResponse) -> None:
     reply.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
 
 
-def _is_of_page(path: str) -> bool:
+def _is_ui_path(path: str) -> bool:
     """Return whether this is a path of this site in any browser's interpretation, and short enough for a cookie."""
     is_here = path.startswith("/") and path[1:2] not in ("/", "\\")
     return is_here and path.isprintable() and len(path.encode()) <= LONGEST_PAGE
 
 
-def _insist_on_person(request: Request) -> None:
+def _require_navigation(request: Request) -> None:
     """Require a navigation. Otherwise, pages of other sites could make browsers send hundreds of these requests as images."""
     if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
         raise BadRequest(
@@ -277,7 +279,7 @@ def _insist_on_person(request: Request) -> None:
         )
 
 
-async def _sign_out(console: Console, who: Identity) -> None:
+async def _sign_out(console: Console, identity: Identity) -> None:
     async with console.store.begin() as session:
-        await service.sign_out(session, who)
+        await service.sign_out(session, identity)
     look_again(console.store)

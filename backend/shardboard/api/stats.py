@@ -109,7 +109,7 @@ KINDS = (
 )
 
 
-def _serve(kind: Kind) -> None:
+def _add_routes(kind: Kind) -> None:
     """Add the four routes of statistics for a kind of objects."""
     name, noun, topic = kind.name, kind.noun, kind.topic
 
@@ -138,18 +138,20 @@ def _serve(kind: Kind) -> None:
     of_all = f"Return the statistics of all {noun}s of the newest second, by uid."
     of_it = f"Return the statistics of a {noun} of the newest second, by its uid."
     of_every, of_the = f"Return the statistics of all {noun}s.", f"Return the statistics of a {noun}."
-    for path, operation, call, says, model in (
+    for path, operation, call, description, model in (
         (first, f"list_{name}_stats", every, of_every, list[kind.model]),  # type: ignore[name-defined]
         (f"{first}/last", f"list_last_{name}_stats", every_newest, of_all, interval),
         (f"{first}/last/{{uid}}", f"get_last_{name}_stats", one_newest, of_it, interval),
         (f"{first}/{{uid}}", f"get_{name}_stats", of_one, of_the, kind.model),
     ):
         missing = errors(404) if path.endswith("{uid}") else errors()
-        router.add_api_route(path, call, name=operation, description=says, response_model=model, responses=missing)
+        router.add_api_route(
+            path, call, name=operation, description=description, response_model=model, responses=missing
+        )
 
 
 for _kind in KINDS:
-    _serve(_kind)
+    _add_routes(_kind)
 
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())

@@ -81,29 +81,29 @@ async def stream(
     The stream ends when the login becomes invalid. Returns 503 `busy` if the user has too many open streams.
     """
     chosen = list(dict.fromkeys(topics.split(",")))
-    wrong = next((topic for topic in chosen if not TOPIC.fullmatch(topic)), None)
-    if wrong is not None or len(chosen) > 8:
+    invalid = next((topic for topic in chosen if not TOPIC.fullmatch(topic)), None)
+    if invalid is not None or len(chosen) > 8:
         raise BadRequest(
             "bad_request",
             "`topics` must be a list of at most eight of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, "
             "flash_shards:<bdb uid> and benchmark:<uid>.",
             field="topics",
         )
-    held = dict.fromkeys(chosen, after) | _held(since)
+    newest_by_topic = dict.fromkeys(chosen, after) | _parse_since(since)
     if last_event_id is not None and SECOND.fullmatch(last_event_id):
-        held = {topic: max(second, int(last_event_id)) for topic, second in held.items()}
+        newest_by_topic = {topic: max(second, int(last_event_id)) for topic, second in newest_by_topic.items()}
     if viewer.bdbs is not None:
-        await _insist(console, viewer, chosen)
+        await _require_topics(console, viewer, chosen)
     if gate(console.store).streams[viewer.username] >= MAX_STREAMS:
         raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} open event streams. Close one of them.")
     return StreamingResponse(
-        _frames(console, Reader(request, viewer), chosen, history, held),
+        _frames(console, Reader(request, viewer), chosen, history, newest_by_topic),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _insist(console: Console, viewer: Principal, topics: Iterable[str]) -> None:
+async def _require_topics(console: Console, viewer: Principal, topics: Iterable[str]) -> None:
     """Require access to the databases of these topics. Topics with series of several databases are filtered later."""
     async with console.store.read() as session:
         for kind, _, uid in (topic.partition(":") for topic in topics):
@@ -113,7 +113,7 @@ async def _insist(console: Console, viewer: Principal, topics: Iterable[str]) ->
                 viewer.insist_on_reaching(int(uid))
 
 
-def _held(since: str) -> dict[str, int]:
+def _parse_since(since: str) -> dict[str, int]:
     found = {}
     for part in filter(None, since.split(",")):
         topic, at, second = part.rpartition("@")
@@ -159,7 +159,7 @@ class Reader:
 
 
 async def _frames(
-    console: Console, reader: Reader, topics: list[str], history: int, held: Mapping[str, int]
+    console: Console, reader: Reader, topics: list[str], history: int, newest_by_topic: Mapping[str, int]
 ) -> AsyncIterator[bytes]:
     streams, user = gate(console.store).streams, reader.principal.username
     sources = ("object", "closing", "logins", *(f"frame:{topic}" for topic in topics))
@@ -175,7 +175,7 @@ async def _frames(
             for topic in topics:
                 if topic.startswith(RUN):  # past seconds are in /v1/benchmarks/<uid>/series
                     continue
-                async for part in _history(console, reader, topic, history, held[topic]):
+                async for part in _history(console, reader, topic, history, newest_by_topic[topic]):
                     yield part
             proven = time.monotonic()
             # A reader that does not keep up reconnects, and gets the missing part as history.
@@ -197,8 +197,8 @@ async def _frames(
 async def _history(console: Console, reader: Reader, topic: str, seconds: int, after: int) -> AsyncIterator[bytes]:
     """Yield one frame series by series, so that other tasks do not wait until it is complete."""
     identity = console.live.newest
-    beginning, series = console.live.history_parts(topic, seconds, after)
-    yield f'{head("history", identity)}{text(beginning)[:-1]},"series":{{'.encode()
+    header, series = console.live.history_parts(topic, seconds, after)
+    yield f'{head("history", identity)}{text(header)[:-1]},"series":{{'.encode()
     separator = ""
     for uid, columns in series:
         if not reader.reaches(topic, uid):

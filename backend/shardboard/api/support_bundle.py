@@ -61,7 +61,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _State:
     """State of the cluster, read in one transaction."""
 
     values: Mapping[str, Any]
@@ -75,7 +75,7 @@ class _Found:
 async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now: datetime) -> None:
     """Write the bundle. `missing.txt` lists what could not be collected. Raises OSError if the disk is full."""
     async with console.store.read() as session:
-        found = await _find(console, session, scope, now)
+        found = await _collect(console, session, scope, now)
     scrub = Scrubber(found.secrets | console.settings.secrets())
     missing = []
     with closing(SupportBundle(file, name, now)) as bundle:
@@ -97,25 +97,25 @@ async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now:
             else:
                 await add(path, str, text)
         await add("logs/console.log", scrub.text, recent_log.text())
-        async for uid, told in console.node_logs.read(found.logs_of):
-            if isinstance(told, str):
-                missing.append(f"logs/node-{uid}: {told}")
+        async for uid, collected in console.node_logs.read(found.logs_of):
+            if isinstance(collected, str):
+                missing.append(f"logs/node-{uid}: {collected}")
                 continue
-            await add(f"logs/node-{uid}/agent.log", scrub.text, told.agent)
-            await add(f"logs/node-{uid}/proxy.log", scrub.text, told.proxy)
-            for shard, text in sorted(told.shards.items()):
+            await add(f"logs/node-{uid}/agent.log", scrub.text, collected.agent)
+            await add(f"logs/node-{uid}/proxy.log", scrub.text, collected.proxy)
+            for shard, text in sorted(collected.shards.items()):
                 await add(f"logs/node-{uid}/shard-{shard}.log", scrub.text, text)
         if missing:
             await add("missing.txt", scrub.text, "".join(f"{each}\n" for each in missing))
 
 
-async def _find(console: Console, session: AsyncSession, scope: Scope, now: datetime) -> _Found:
+async def _collect(console: Console, session: AsyncSession, scope: Scope, now: datetime) -> _State:
     machines = await nodes.every(session)
     rows = [row for row in await bdbs.every(session) if scope.bdb_uid in (None, row.uid)]
     parts = [row for row in await shards.every(session) if scope.bdb_uid in (None, row.bdb_uid)]
-    around = await cluster.load(session)
+    cluster_row = await cluster.load(session)
     readings = console.live.endpoints.newest()
-    ordered = await (actions.recent(session) if scope.bdb_uid is None else actions.of_bdb(session, scope.bdb_uid))
+    action_rows = await (actions.recent(session) if scope.bdb_uid is None else actions.of_bdb(session, scope.bdb_uid))
     alarms = [each for each in await events.open_alarms(session) if scope.bdb_uid in (None, each.bdb_uid)]
     log = await events.page(session, newest_first=True, limit=MOST_EVENTS, bdb_uid=scope.bdb_uid)
     version = {
@@ -127,12 +127,12 @@ async def _find(console: Console, session: AsyncSession, scope: Scope, now: date
     }
     values = {
         "version.json": version,
-        "cluster.json": cluster_api.represent(around, console.settings),
-        "policy.json": cluster_schema.policy_of(around),
+        "cluster.json": cluster_api.represent(cluster_row, console.settings),
+        "policy.json": cluster_schema.policy_of(cluster_row),
         "alarms.json": [logs_schema.render(each) for each in alarms],
-        "actions.json": [actions_schema.render_v2(each) for each in ordered],
+        "actions.json": [actions_schema.render_v2(each) for each in action_rows],
         "nodes.json": await nodes_api.represent(session, machines, console),
-        "checks.json": {str(uid): told for uid, told in (await hosts.checks(session, machines)).items()},
+        "checks.json": {str(uid): collected for uid, collected in (await hosts.checks(session, machines)).items()},
         "databases.json": await bdbs_api.represent(session, rows),
         "shards.json": await shards_api.represent(session, parts, console),
         "proxies.json": [proxies_schema.render(node, readings.get(node.uid)) for node in machines],
@@ -141,4 +141,4 @@ async def _find(console: Console, session: AsyncSession, scope: Scope, now: date
     if scope.bdb_uid is not None:
         concerned &= {part.node_uid for part in parts} | {uid for row in rows for uid in row.endpoint_nodes}
     logs_of = {uid: [part.uid for part in parts if part.node_uid == uid] for uid in concerned}
-    return _Found(values, [logs_schema.render(each) for each in log], await service.secrets(session), logs_of)
+    return _State(values, [logs_schema.render(each) for each in log], await service.secrets(session), logs_of)

@@ -79,14 +79,14 @@ async def upgrade_bdb(
     Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The reply is the database;
     `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
     """
-    asked = body or UpgradeOrder()
-    at_once = 0 if asked.parallel_shards_upgrade == "all" else max(1, asked.parallel_shards_upgrade)
-    wish = service.Wish(asked.redis_version, asked.force_restart, at_once)
+    request = body or UpgradeOrder()
+    at_once = 0 if request.parallel_shards_upgrade == "all" else max(1, request.parallel_shards_upgrade)
+    options = service.Wish(request.redis_version, request.force_restart, at_once)
     if is_on(dry_run):
-        plan = await service.preview(session, uid, wish)
-        told = UpgradePlan(description=plan.description, steps=[move.title for move in plan.moves])
-        return JSONResponse(told.model_dump())
-    bdb, action = await service.order(session, uid, editor, wish)
+        plan = await service.preview(session, uid, options)
+        plan_reply = UpgradePlan(description=plan.description, steps=[move.title for move in plan.moves])
+        return JSONResponse(plan_reply.model_dump())
+    bdb, action = await service.order(session, uid, editor, options)
     reply = await shown(session, bdb, editor)
     return JSONResponse({**reply, "action_uid": action.uid if action is not None else ""})
 
@@ -97,15 +97,15 @@ async def upgrade_node(editor: Editor, session: Tx, uid: Uid, dry_run: DryRun = 
 
     Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
     """
-    outlooks = (
+    forecasts = (
         await service.preview_of_node(session, uid)
         if is_on(dry_run)
         else await service.order_for_node(session, uid, editor)
     )
-    return NodeUpgrades(databases=[_outlook(each) for each in outlooks])
+    return NodeUpgrades(databases=[_render(each) for each in forecasts])
 
 
-def _outlook(of: service.Outlook) -> NodeUpgrade:
+def _render(of: service.Outlook) -> NodeUpgrade:
     return NodeUpgrade(
         bdb_uid=of.bdb.uid,
         name=of.bdb.name,

@@ -25,10 +25,12 @@ router = APIRouter(tags=["cluster"])
 async def get_usage_report(_viewer: Viewer, session: Reader, console: TheConsole) -> Response:
     """Return the usage report: one JSON line per database, and the MD5 hash of all lines as the last line."""
     _, frame = newest(console, "bdbs")
-    seen = {uid: dict(values_of(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
-    held: dict[int, list[Shard]] = defaultdict(list)
+    values_by_bdb = (
+        {uid: dict(values_of(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
+    )
+    shards_by_bdb: dict[int, list[Shard]] = defaultdict(list)
     for row in await shards.every(session):
-        held[row.bdb_uid].append(row)
-    found = [(bdb, held[bdb.uid], seen.get(bdb.uid, {})) for bdb in await bdbs.every(session)]
+        shards_by_bdb[row.bdb_uid].append(row)
+    found = [(bdb, shards_by_bdb[bdb.uid], values_by_bdb.get(bdb.uid, {})) for bdb in await bdbs.every(session)]
     report = schema.render(await cluster.load(session), await license.shown(session), found, datetime.now(UTC))
     return Response(report, media_type="application/x-ndjson")

@@ -86,7 +86,7 @@ class NewUser(UserChanges):
     ] = None
 
     @model_validator(mode="after")
-    def _fitting(self) -> "NewUser":
+    def _check_auth_method(self) -> "NewUser":
         if self.auth_method == "ldap":
             what = "must not be ldap for a new user. LDAP users are created when they sign in"
             raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": what})
@@ -138,9 +138,9 @@ async def authorize(
     request: Request, console: TheConsole, proof: Evidence, body: Credentials | None = None
 ) -> Authorization:
     """Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence."""
-    given, source = body or Credentials(), credentials.origin(request)
-    if given.username is not None or given.password is not None:
-        username, password = given.username or "", given.password or ""
+    requested, source = body or Credentials(), credentials.origin(request)
+    if requested.username is not None or requested.password is not None:
+        username, password = requested.username or "", requested.password or ""
     elif isinstance(proof, ApiError):
         raise proof
     elif proof.password is None:
@@ -150,11 +150,11 @@ async def authorize(
     else:
         username, password = audited.split_basic(request.headers["authorization"].partition(" ")[2])
     # Verify again: a token lasts, so it requires a password that is valid now, not one from the cache.
-    found = await credentials.log_in(console, username, password, source, code=given.code, audit=True)
+    found = await credentials.log_in(console, username, password, source, code=requested.code, audit=True)
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
     mark = tokens.password_mark(secret, found.password)
-    token = tokens.issue(secret, found.user.email, mark, given.ttl)
+    token = tokens.issue(secret, found.user.email, mark, requested.ttl)
     return Authorization(access_token=token, jwt=token)
 
 
@@ -167,10 +167,10 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
     if user is not None and user.auth_method != REGULAR:
         sentence = "Tokens of this user cannot be renewed, because another system authenticates it. Create a new token."
         raise Forbidden("not_renewable", sentence)
-    secret, wanted = (await cluster.load(session)).jwt_secret, body or TokenRequest()
+    secret, options = (await cluster.load(session)).jwt_secret, body or TokenRequest()
     username, mark = login.principal.username, login.claims.password_mark
     audited.shows_secrets("A token was renewed.")
-    return AccessToken(access_token=tokens.issue(secret, username, mark, wanted.ttl))
+    return AccessToken(access_token=tokens.issue(secret, username, mark, options.ttl))
 
 
 @router.get("", response_model=list[UserOut])
@@ -189,7 +189,7 @@ async def create_user(console: TheConsole, manager: UserManager, body: NewUser, 
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
         user = await user_accounts.create(session, body.email, body.name, password, role, manager)
-        made = _shape(user, await logins.standing(session))
+        made = _render(user, await logins.standing(session))
         if is_on(dry_run):
             await take_back(session)
     return made
@@ -204,8 +204,8 @@ async def replace_passwords(
     Ends the user's tokens, and all sessions except the current one.
     """
     by = login.principal
-    user = await _owner(console, body, by)
-    before = _not_again(user, by)
+    user = await _find_user(console, body, by)
+    before = _rejected_hashes(user, by)
     password = await credentials.new_password(console.store, body.new_password, user.email, before=before)
     async with _passwords_change(console, dry_run) as session:
         changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
@@ -221,7 +221,7 @@ async def add_password(
 
     To change a password without an interruption, add the new password, update all programs and remove the old password.
     """
-    user = await _owner(console, body, login.principal)
+    user = await _find_user(console, body, login.principal)
     user_accounts.insist_on_regular(user)
     beside = user.password_hash
     password = await credentials.new_password(console.store, body.new_password, user.email, beside=beside)
@@ -238,7 +238,7 @@ async def remove_password(
 
     A wrong password counts as a failed login.
     """
-    user = await _owner(console, body, login.principal)
+    user = await _find_user(console, body, login.principal)
     user_accounts.insist_on_regular(user)
     source = credentials.origin(request)
     password = await credentials.password_of(console, user.email, body.old_password, source)
@@ -250,7 +250,7 @@ async def remove_password(
     return {}
 
 
-def _not_again(user: User, by: Principal) -> Sequence[str]:
+def _rejected_hashes(user: User, by: Principal) -> Sequence[str]:
     """Return the hashes that a new password must not match.
 
     Empty for the passwords of another user, so that they cannot be guessed with this check. Also empty for a user with several
@@ -259,7 +259,7 @@ def _not_again(user: User, by: Principal) -> Sequence[str]:
     return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
 
 
-async def _owner(console: TheConsole, body: NewPasswordOf | OldPasswordOf, by: Principal) -> User:
+async def _find_user(console: TheConsole, body: NewPasswordOf | OldPasswordOf, by: Principal) -> User:
     async with console.store.read() as session:
         return await user_accounts.of_name(session, body.username or by.username, by)
 
@@ -292,14 +292,16 @@ async def change_user(
     if body.password is not None:
         async with console.store.read() as session:
             user = await services.one(session, uid)
-        password = await credentials.new_password(console.store, body.password, user.email, before=_not_again(user, by))
+        password = await credentials.new_password(
+            console.store, body.password, user.email, before=_rejected_hashes(user, by)
+        )
     async with console.store.begin() as session:
         role = await access.chosen(session, body.role, body.role_uids)
-        given = user_accounts.Changes(body.email, body.name, password, role, body.auth_method)
-        user = await user_accounts.change(session, uid, given, by)
+        requested = user_accounts.Changes(body.email, body.name, password, role, body.auth_method)
+        user = await user_accounts.change(session, uid, requested, by)
         if password is not None:
             await sessions.keep(session, login.session_uid, user)
-        changed = _shape(user, await logins.standing(session))
+        changed = _render(user, await logins.standing(session))
         if is_on(dry_run):
             await take_back(session)
             return changed
@@ -317,10 +319,10 @@ async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> di
 
 
 def _projected(user: User, standing: logins.Standing, fields: str) -> dict[str, Any]:
-    return only(_shape(user, standing).model_dump(), fields)
+    return only(_render(user, standing).model_dump(), fields)
 
 
-def _shape(user: User, standing: logins.Standing) -> UserOut:
+def _render(user: User, standing: logins.Standing) -> UserOut:
     has_password = user.auth_method == REGULAR
     return UserOut(
         uid=user.uid,

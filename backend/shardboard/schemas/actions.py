@@ -134,13 +134,13 @@ def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
     if action.finished_at is not None:
         return None
     params = action.params
-    over = {*params.get("done", ()), *(int(number) for number in params.get("failed", {}))}
-    left = [
+    finished = {*params.get("done", ()), *(int(number) for number in params.get("failed", {}))}
+    remaining = [
         move
         for number, move in enumerate(params.get("moves", ()))
-        if number not in over and (move.get("leaves"), move.get("newcomer")) != (None, None)
+        if number not in finished and (move.get("leaves"), move.get("newcomer")) != (None, None)
     ]
-    if not 0 < len(left) <= MOVES_SHOWN:
+    if not 0 < len(remaining) <= MOVES_SHOWN:
         return None
     return [
         {
@@ -152,7 +152,7 @@ def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
                 to_node_uid=move.get("to"),
             ),
         }
-        for move in left
+        for move in remaining
     ]
 
 

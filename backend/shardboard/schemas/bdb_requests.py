@@ -129,21 +129,23 @@ class BdbUpdate(Wire):
             try:
                 plain.check(value)
             except ValueError as fault:
-                raise _fault(name, str(fault)) from None
-        return _by_their_names(body) if isinstance(body, dict) else body
+                raise _field_error(name, str(fault)) from None
+        return _resolve_aliases(body) if isinstance(body, dict) else body
 
     @model_validator(mode="after")
     def _check_extra(self) -> Self:
         for name, value in (self.model_extra or {}).items():
             default = bdb_fields.CONFIG_DEFAULTS.get(name)
             if default is not None and type(value) is not type(default):
-                raise _fault(name, f"must be {_TYPE_NAMES[type(default)]}")
+                raise _field_error(name, f"must be {_TYPE_NAMES[type(default)]}")
         unknown = self.unknown()
         if len(unknown) > MAX_UNKNOWN_FIELDS:
-            raise _fault(unknown[-1], f"is one of more than {MAX_UNKNOWN_FIELDS} unknown fields. Remove unknown fields")
+            raise _field_error(
+                unknown[-1], f"is one of more than {MAX_UNKNOWN_FIELDS} unknown fields. Remove unknown fields"
+            )
         for name in unknown:
             if not _FIELD_NAME.fullmatch(name):
-                raise _fault(name[:64] or "An empty text", "is not a valid field name")
+                raise _field_error(name[:64] or "An empty text", "is not a valid field name")
         return self
 
     def given(self) -> dict[str, Any]:
@@ -169,13 +171,13 @@ class BdbCreate(BdbUpdate):
     )
 
 
-def _by_their_names(body: dict[str, Any]) -> dict[str, Any]:
+def _resolve_aliases(body: dict[str, Any]) -> dict[str, Any]:
     """Replace aliases by the field names of the Redis Enterprise REST API."""
     named = {name: value for name, value in body.items() if name not in bdb_fields.ALIASES}
     for alias in body.keys() & bdb_fields.ALIASES.keys():
         name = bdb_fields.ALIASES[alias]
         if named.setdefault(name, body[alias]) != body[alias]:
-            raise _fault(alias, f"is another name of {name} and must have the same value")
+            raise _field_error(alias, f"is another name of {name} and must have the same value")
     return named
 
 
@@ -188,5 +190,5 @@ _TYPE_NAMES: dict[type, str] = {
 }
 
 
-def _fault(name: str, what: str) -> PydanticCustomError:
+def _field_error(name: str, what: str) -> PydanticCustomError:
     return PydanticCustomError("field", "{field} {what}", {"field": name, "what": what})

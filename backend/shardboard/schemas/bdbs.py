@@ -129,7 +129,7 @@ class Bdb(BaseModel):
     ] = Field(description="Estimated cost, in a dry run that changes shards_count (extension).")
 
 
-_KEPT_ONLY = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
+_NOT_RETURNED = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
 _SHOWN_AS = dict.fromkeys(bdb_fields.HIDDEN, "authentication_redis_pass")
 
 
@@ -145,7 +145,7 @@ def render(
     """Render all fields. `progress` is the progress of the running action. `secrets` includes passwords."""
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
     passwords = bdb.passwords
-    config = {name: value for name, value in config.items() if name not in _KEPT_ONLY}
+    config = {name: value for name, value in config.items() if name not in _NOT_RETURNED}
     if not secrets:
         config |= bdb_fields.SECRETS
     return {
@@ -185,11 +185,11 @@ def blueprint(shards: Sequence[ShardRow]) -> list[dict[str, Any]]:
         {
             "nodes": [
                 {"node_uid": str(shard.node_uid), "role": shard.current_role}
-                for shard in sorted(held, key=lambda shard: shard.current_role)
+                for shard in sorted(pair_shards, key=lambda shard: shard.current_role)
             ],
-            "slot_range": held[0].slots,
+            "slot_range": pair_shards[0].slots,
         }
-        for _, held in sorted(pairs.items())
+        for _, pair_shards in sorted(pairs.items())
     ]
 
 

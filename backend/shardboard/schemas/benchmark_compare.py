@@ -52,7 +52,7 @@ class Comparison(BaseModel):
 def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Render the comparison. `runs` are benchmarks in the format of the API."""
     counts = [_measured(run) for run in runs]
-    told = [
+    run_settings = [
         {
             "phases": run["phases"],
             "load_nodes": run["load_nodes"],
@@ -75,7 +75,8 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ],
         "figures": benchmark_compare.figures([run["summary"] or {} for run in runs], counts),
         "settings": [
-            {**each, "label": benchmark_words.setting(each["name"], told)} for each in benchmark_compare.settings(told)
+            {**each, "label": benchmark_words.setting(each["name"], run_settings)}
+            for each in benchmark_compare.settings(run_settings)
         ],
     }
 

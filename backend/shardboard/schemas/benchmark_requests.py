@@ -46,12 +46,12 @@ _TYPES: dict[str, Any] = {
 
 def _field(option: Option) -> Any:
     """Return the field of an option. Its limits are documented here and enforced by the domain, which defines the messages."""
-    told: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if option.kind in ("integer", "number"):
-        told = {"minimum": option.least, "maximum": option.most}
+        extra = {"minimum": option.least, "maximum": option.most}
     if option.default not in (None, False):
-        told["x-default"] = option.default
-    return _TYPES[option.kind], Field(default=None, description=option.means, json_schema_extra=told)
+        extra["x-default"] = option.default
+    return _TYPES[option.kind], Field(default=None, description=option.means, json_schema_extra=extra)
 
 
 Workload: Any = create_model(

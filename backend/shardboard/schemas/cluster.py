@@ -26,7 +26,7 @@ class _Settings(BaseModel):
             try:
                 plain.check(value)
             except ValueError as fault:
-                raise _fault(name, str(fault)) from None
+                raise _field_error(name, str(fault)) from None
         return body
 
     def changes(self) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class _Settings(BaseModel):
 
     def _check(self, table: type) -> None:
         for name, what in rules.faults(table, self.model_dump(exclude_unset=True)).items():
-            raise _fault(name, what)
+            raise _field_error(name, what)
 
 
 class ClusterUpdate(_Settings):
@@ -136,5 +136,5 @@ def render(cluster: ClusterRow, *, https_port: int, http_port: int) -> dict[str,
     }
 
 
-def _fault(name: str, what: str) -> PydanticCustomError:
+def _field_error(name: str, what: str) -> PydanticCustomError:
     return PydanticCustomError("field", "{field} {what}", {"field": name, "what": what})

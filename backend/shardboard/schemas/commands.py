@@ -48,7 +48,7 @@ def render(bdb_uid: int, told: Sequence[Told]) -> dict[str, Any]:
         "bdb_uid": bdb_uid,
         "commands": [_row(each) for each in commands.most_used(told)],
         "nodes": [{"node_uid": str(each.node_uid), "detail": each.reason} for each in told],
-        "detail": _silence(told),
+        "detail": _missing_data(told),
         **present(interval=None if seconds is None else round(seconds, 3)),
     }
 
@@ -66,14 +66,14 @@ def _millis(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def _silence(told: Sequence[Told]) -> str:
+def _missing_data(told: Sequence[Told]) -> str:
     """Return a message about proxies that returned no data, with the first reason; empty if all did."""
     if not told:
         return "The database has no endpoint."
-    silent = [each for each in told if each.reason]
-    if not silent:
+    missing = [each for each in told if each.reason]
+    if not missing:
         return ""
-    who = f"{len(told) - len(silent)} of {len(told)} proxies return data"
-    if len(silent) == len(told):
-        who = f"None of the {len(told)} proxies returns data"
-    return f"{who} about commands. Node {silent[0].node_uid}: {silent[0].reason}."
+    summary = f"{len(told) - len(missing)} of {len(told)} proxies return data"
+    if len(missing) == len(told):
+        summary = f"None of the {len(told)} proxies returns data"
+    return f"{summary} about commands. Node {missing[0].node_uid}: {missing[0].reason}."

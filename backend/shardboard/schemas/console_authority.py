@@ -124,14 +124,14 @@ class Node(Protocol):
 def render(authority: Authority, nodes: Iterable[tuple[Node, str]]) -> dict[str, Any]:
     """Render the state. `nodes` are nodes with the reason why the next step waits for them."""
     request = authority.requested
-    told = [{"uid": node.uid, "addr": node.addr, "waits_for": why} for node, why in nodes]
+    node_states = [{"uid": node.uid, "addr": node.addr, "waits_for": why} for node, why in nodes]
     return {
         "step": authority.step,
         "present": of(authority.present),
         "following": of(authority.following) if authority.following else None,
         "former": of(authority.former) if authority.former else None,
         "request": of_request(request) if request else None,
-        "nodes": told if authority.step else [each for each in told if each["waits_for"]],
+        "nodes": node_states if authority.step else [each for each in node_states if each["waits_for"]],
     }
 
 

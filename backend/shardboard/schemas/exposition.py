@@ -34,8 +34,8 @@ class Exposition:
         lines.append(f"{name}_count{render_labels(labels)} {count}")
 
     def render(self) -> str:
-        told: Sequence[list[str]] = [lines for lines in self._families.values() if len(lines) > 2]
-        return "".join("\n".join(lines) + "\n" for lines in told)
+        families: Sequence[list[str]] = [lines for lines in self._families.values() if len(lines) > 2]
+        return "".join("\n".join(lines) + "\n" for lines in families)
 
 
 def render_labels(labels: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from shardboard.domain.incident_begins import ms
 from shardboard.domain.incident_report import cause as cause_words
 from shardboard.domain.incident_words import consequences
-from shardboard.domain.incidents import Incident as Told
+from shardboard.domain.incidents import Incident as DomainIncident
 from shardboard.domain.incidents import Loss
 from shardboard.schemas import logs
 from shardboard.schemas.absent import OptionalInt, OptionalStr, present
@@ -97,7 +97,7 @@ class IncidentInFull(Incident):
     events: list[logs.Event] = Field(description="Events of the timeline.")
 
 
-def render(incident: Told, names: Mapping[int, str]) -> dict[str, Any]:
+def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     """Render an incident. `names` are names of databases by uid."""
     begin = incident.beginning
     return {
@@ -130,11 +130,11 @@ def render(incident: Told, names: Mapping[int, str]) -> dict[str, Any]:
     }
 
 
-def render_in_full(incident: Told, names: Mapping[int, str]) -> dict[str, Any]:
+def render_in_full(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     return {**render(incident, names), "events": [logs.render(event) for event in incident.timeline]}
 
 
-def _cause(incident: Told) -> dict[str, Any] | None:
+def _cause(incident: DomainIncident) -> dict[str, Any] | None:
     if incident.cause is None:
         return None
     return {
@@ -163,16 +163,16 @@ def _database(loss: Loss, names: Mapping[int, str]) -> dict[str, Any]:
 
 
 def _resync(event: Any) -> dict[str, Any]:
-    told = event.details
+    details = event.details
     return {
         "event_uid": event.uid,
         "shard_uid": str(event.shard_uid),
         "began_ms": ms(event.time),
-        "percent": float(told.get("percent") or 0),
-        "in_sync": event.ended_at is not None and told.get("outcome") != "lost",
+        "percent": float(details.get("percent") or 0),
+        "in_sync": event.ended_at is not None and details.get("outcome") != "lost",
         **present(
             bdb_uid=event.bdb_uid,
             ended_ms=None if event.ended_at is None else ms(event.ended_at),
-            bytes=told.get("bytes"),
+            bytes=details.get("bytes"),
         ),
     }

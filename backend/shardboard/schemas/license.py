@@ -1,4 +1,4 @@
-"""Model of the licence (Redis Enterprise REST API). Shardboard is open source: the licence has no limits and does not expire."""
+"""Model of the license (Redis Enterprise REST API). Shardboard is open source: the license has no limits and does not expire."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class License(BaseModel):
 
 
 class LicenseUpdate(BaseModel):
-    """Accepted without effect, so that scripts that install a licence work."""
+    """Accepted without effect, so that scripts that install a license work."""
 
     model_config = ConfigDict(strict=True)
 

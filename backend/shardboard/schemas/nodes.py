@@ -130,7 +130,7 @@ def render(
     uids = sorted(shard.uid for shard in shards)
     flash_shards = sum(shard.bdb_uid in on_flash for shard in shards)
     # Facts are as old as the last contact, but the machine has been running since then.
-    silence = max(0, int((now - node.last_seen).total_seconds()))
+    since_contact = max(0, int((now - node.last_seen).total_seconds()))
     return {
         "uid": node.uid,
         "addr": node.addr,
@@ -169,7 +169,7 @@ def render(
         "ram_shard_count": len(uids) - flash_shards,
         "flash_shard_count": flash_shards,
         "shard_list": uids,
-        "uptime": facts["uptime"] + (silence if node.agent_status == "connected" else 0),
+        "uptime": facts["uptime"] + (since_contact if node.agent_status == "connected" else 0),
         "system_time": iso(now),
         "fips_enabled": False,
         "use_internal_ipv6": False,

@@ -68,12 +68,12 @@ class ProxyChange(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _flat(cls, given: Any) -> Any:
+    def _wrap_fields(cls, given: Any) -> Any:
         """Wrap fields that a client sent at the top level."""
         if not isinstance(given, dict) or "proxy" in given or not given.keys() - {"allow_restart"}:
             return given
-        around = {name: value for name, value in given.items() if name == "allow_restart"}
-        return {**around, "proxy": {name: value for name, value in given.items() if name not in around}}
+        outer = {name: value for name, value in given.items() if name == "allow_restart"}
+        return {**outer, "proxy": {name: value for name, value in given.items() if name not in outer}}
 
 
 class EndpointProxy(BaseModel):

@@ -32,30 +32,31 @@ class RamCurve(BaseModel):
 def render(bdb: BdbRow, shards: Sequence[ShardCurve], measured: float | None) -> dict[str, Any]:
     """Render the curve. `measured` is the hit ratio of the newest second."""
     copies = bdb.shards_count * (2 if bdb.replication else 1)
-    telling = [shard for shard in shards if ram_curve.is_telling(shard)]
+    usable = [shard for shard in shards if ram_curve.is_telling(shard)]
     size = int(bdb.config["bigstore_ram_size"])
     return {
         "bdb_uid": bdb.uid,
         "ram_size": size,
-        "expected": round(ram_curve.at(telling, size / copies), 4) if telling else None,
+        "expected": round(ram_curve.at(usable, size / copies), 4) if usable else None,
         "measured": measured,
         "points": [
             {"ram_size": point.ram, "hit_ratio": round(point.hit_ratio, 4)}
             for point in ram_curve.curve(shards, bdb.memory_size, copies)
         ],
-        "uses": sum(shard.uses for shard in telling),
-        "detail": _detail(bdb, shards, telling),
+        "uses": sum(shard.uses for shard in usable),
+        "detail": _detail(bdb, shards, usable),
     }
 
 
-def _detail(bdb: BdbRow, shards: Sequence[ShardCurve], telling: Sequence[ShardCurve]) -> str:
+def _detail(bdb: BdbRow, shards: Sequence[ShardCurve], usable: Sequence[ShardCurve]) -> str:
     if not bdb.memory_size:
         return "The database has no memory limit, so there are no other sizes to compare."
-    if len(telling) == len(shards):
+    if len(usable) == len(shards):
         return "" if shards else "The database has no primary to query."
-    silent = next(shard for shard in shards if not ram_curve.is_telling(shard))
-    if silent.reason:
-        return f"Shard redis:{silent.shard_uid}: {silent.reason}"
-    if not silent.values_flash and silent.uses >= ram_curve.LEAST_USES:
+    unusable = next(shard for shard in shards if not ram_curve.is_telling(shard))
+    if unusable.reason:
+        return f"Shard redis:{unusable.shard_uid}: {unusable.reason}"
+    if not unusable.values_flash and unusable.uses >= ram_curve.LEAST_USES:
         return "All values are already in RAM."
-    return f"Shard redis:{silent.shard_uid} needs more accesses: {silent.uses} of {ram_curve.LEAST_USES} reads and writes so far."
+    count = f"{unusable.uses} of {ram_curve.LEAST_USES} reads and writes so far"
+    return f"Shard redis:{unusable.shard_uid} needs more accesses: {count}."

@@ -68,7 +68,7 @@ def render(
         "by": by,
         "slots": [_slot(each) for each in slots],
         "shards": [_shard(each) for each in told],
-        "detail": detail or _silence(told),
+        "detail": detail or _missing_data(told),
         **present(interval=None if interval is None else round(interval, 3)),
     }
 
@@ -90,24 +90,24 @@ def _slot(hot: HotSlot) -> dict[str, Any]:
 
 
 def _shard(told: Told) -> dict[str, Any]:
-    begun = None if told.started_at is None else iso(datetime.fromtimestamp(told.started_at, UTC))
+    counted_since = None if told.started_at is None else iso(datetime.fromtimestamp(told.started_at, UTC))
     return {
         "shard_uid": str(told.shard_uid),
         "node_uid": str(told.node_uid),
         "detail": told.reason,
-        **present(counted_since=begun),
+        **present(counted_since=counted_since),
     }
 
 
-def _silence(told: Sequence[Told]) -> str:
+def _missing_data(told: Sequence[Told]) -> str:
     """Return a message about primaries that returned no data, with the first reason; empty if all did."""
-    silent = [each for each in told if each.reason]
-    if not silent:
+    missing = [each for each in told if each.reason]
+    if not missing:
         return ""
-    who = (
+    summary = (
         f"None of the {len(told)} primaries"
-        if len(silent) == len(told)
-        else f"{len(told) - len(silent)} of {len(told)}"
+        if len(missing) == len(told)
+        else f"{len(told) - len(missing)} of {len(told)}"
     )
-    verb = "returns data" if len(silent) == len(told) else "primaries return data"
-    return f"{who} {verb} about slots. Shard redis:{silent[0].shard_uid}: {silent[0].reason}."
+    verb = "returns data" if len(missing) == len(told) else "primaries return data"
+    return f"{summary} {verb} about slots. Shard redis:{missing[0].shard_uid}: {missing[0].reason}."

@@ -38,12 +38,12 @@ def render(
         "api_version": "1",
         "license": {name: license_[name] for name in LICENSE},
     }
-    lines = [json.dumps({**common, **_of(*each)}, separators=(",", ":")) + "\n" for each in bdbs]
+    lines = [json.dumps({**common, **_line(*each)}, separators=(",", ":")) + "\n" for each in bdbs]
     text = "".join(lines).encode()
     return text + hashlib.md5(text, usedforsecurity=False).hexdigest().encode() + b"\n"
 
 
-def _of(bdb: BdbRow, shards: Sequence[ShardRow], seen: Mapping[str, float]) -> dict[str, Any]:
+def _line(bdb: BdbRow, shards: Sequence[ShardRow], seen: Mapping[str, float]) -> dict[str, Any]:
     on_flash = bool(bdb.config.get("bigstore"))
     return {
         "bdb_uid": str(bdb.uid),

@@ -112,7 +112,7 @@ class Row(Protocol):
 
 
 def render(row: Row) -> dict[str, Any]:
-    silent = row.silent_until if row.silent_until is not None and row.silent_until > datetime.now(UTC) else None
+    muted_until = row.silent_until if row.silent_until is not None and row.silent_until > datetime.now(UTC) else None
     return {
         "uid": row.uid,
         "name": row.name,
@@ -123,7 +123,7 @@ def render(row: Row) -> dict[str, Any]:
         "events": row.events,
         "min_severity": row.min_severity,
         "enabled": row.enabled,
-        "silent_until": iso(silent) if silent else None,
+        "silent_until": iso(muted_until) if muted_until else None,
         "created_time": iso(row.created_at),
         "last_told_time": iso(row.last_told_at) if row.last_told_at else None,
         "failures": row.failures,

@@ -253,7 +253,7 @@ def test_budgets_are_bounded_and_floods_from_everywhere_too(monkeypatch: pytest.
     budgets = audited._Budgets()
     listed = [budgets.spend(("place", str(number))) for number in range(1_500)]
     assert [told for told, _ in listed] == [True] * 1_000 + [False] * 500
-    assert len(budgets._kept) == audited._MOST_BUDGETS
+    assert len(budgets._by_key) == audited._MAX_BUDGETS
     now = 10.0
     assert budgets.spend(("place", "another")) == (True, 500)
 

@@ -39,7 +39,7 @@ async def test_a_change_tells_that_there_is_a_password_but_not_which(
     body = {"name": "closed", "memory_size": 1 << 30, "authentication_redis_pass": "s3cret"}
     assert (await client.post("/v1/bdbs", json=body)).status_code == 200
     with console.bus.listen("object") as told:
-        await feed.Feed(console)._tell([("bdb", 1)])
+        await feed.Feed(console)._publish([("bdb", 1)])
         [(_, frame)] = told.drain()
     shown = json.loads(frame.text.partition(b"data: ")[2])["object"]
     assert (shown["authentication"], shown["authentication_redis_pass"]) == (True, "")
@@ -62,7 +62,7 @@ async def test_an_outage_is_told_so_that_readers_ask_for_incidents(console: Cons
             )
         )
     with console.bus.listen("object") as told:
-        await feed.Feed(console)._tell([("outage", 1)])
+        await feed.Feed(console)._publish([("outage", 1)])
         [(_, frame)] = told.drain()
     shown = json.loads(frame.text.partition(b"data: ")[2])
     assert shown == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
@@ -75,14 +75,14 @@ async def test_a_change_that_could_not_be_told_is_not_forgotten(
     """It is told later; what never can be is asked for by readers that are sent away and come back."""
     for name in ("GATHER_SECONDS", "AGAIN_SECONDS"):
         monkeypatch.setattr(feed, name, 0.01)
-    failures, tell = [error], feed.Feed._tell
+    failures, tell = [error], feed.Feed._publish
 
     async def failing(self: feed.Feed, keys: set[tuple[str, int]]) -> None:
         if failures:
             raise failures.pop()
         await tell(self, keys)
 
-    monkeypatch.setattr(feed.Feed, "_tell", failing)
+    monkeypatch.setattr(feed.Feed, "_publish", failing)
     task = asyncio.create_task(feed.Feed(console).run())
     try:
         with console.bus.listen("object", "closing") as told:
@@ -105,5 +105,5 @@ async def test_what_no_reader_follows_keeps_nothing_else_from_being_told(
         keys = {message[1] for message in changes.drain()}
     assert {kind for kind, _ in keys} >= {"user", "event"}
     with console.bus.listen("object") as told:
-        await feed.Feed(console)._tell({*keys, ("role", 17), ("redis_acl", 17)})
+        await feed.Feed(console)._publish({*keys, ("role", 17), ("redis_acl", 17)})
         assert {content.kind for _, content in told.drain()} == {"event"}
