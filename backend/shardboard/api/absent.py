@@ -55,7 +55,7 @@ REPLIES: dict[str, tuple[str, Any]] = {
     ),
     "/diagnostics": ("Return an empty object. There are no scheduled diagnostic logs.", {}),
     "/job_scheduler": (
-        "Return all job schedules as disabled. The console does this work continuously, when it is due.",
+        "Return all job schedules as disabled. The console does this work when it is due.",
         {f"{name}_job_settings": {**settings, "enabled": False} for name, settings in _JOBS.items()},
     ),
     "/local/services": (

@@ -58,9 +58,8 @@ async def set_bdb_alerts(
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    await cluster.load_for_update(
-        session
-    )  # concurrent requests that change different alerts must not overwrite each other
+    # Lock the cluster row: concurrent requests that change different alerts must not overwrite each other.
+    await cluster.load_for_update(session)
     bdb = await bdb_of(session, uid)
     service.change(session, bdb, body.given(), editor, dry_run=is_on(dry_run))
     return JSONResponse((await _of_bdbs(session, [bdb]))[str(uid)])

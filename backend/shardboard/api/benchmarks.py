@@ -157,8 +157,10 @@ async def series_of(
 def _part(
     step: benchmark_plan.Step, name: str, lines: Sequence[benchmarks.Kept], since: int, *, histograms: bool
 ) -> list[dict[str, Any]]:
-    """Return one part, or an empty list if there are no measurements. Runs in a thread: a long run has hundreds of thousands of
-    lines."""
+    """Return one part, or an empty list if there are no measurements.
+
+    Lines are processed one by one, because a long run has hundreds of thousands.
+    """
     seconds = benchmark_seconds.by_second(each.said for each in lines)
     selected = [(t, tally) for t, tally in seconds if t >= since]
     return [schema.part(step, name, selected, histograms=histograms)] if selected else []

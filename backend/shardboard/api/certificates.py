@@ -39,7 +39,7 @@ async def get_certificates(_viewer: Viewer, session: Reader, console: TheConsole
 async def install_certificates(
     admin: Admin, console: TheConsole, body: schema.NewCertificates, dry_run: DryRun = None
 ) -> JSONResponse:
-    """Install the certificate of the web UI and the REST API. New connections use it. A dry run returns its contents.
+    """Install the certificate of the web UI and the REST API. New connections use it. A dry run returns the contents.
 
     Required role: `admin`.
     """

@@ -87,9 +87,8 @@ async def switch_authority(admin: Admin, console: TheConsole) -> JSONResponse:
     if console.authority.following is not None:
         with suppress(TimeoutError):
             async with asyncio.timeout(MOST_SECONDS):
-                await console.trust.tell(
-                    anew=True
-                )  # also to agents that have confirmed: an address may have a new agent
+                # Includes agents that have confirmed already: an address may have a new agent.
+                await console.trust.tell(anew=True)
     async with console.store.begin() as session:  # opened only now because agents may be slow
         await service.switch(session, console.authority, admin)
     console.bus.publish("authority", ("switch", None))

@@ -44,7 +44,7 @@ async def get_debuginfo(debugger: Debugger, console: TheConsole) -> StreamingRes
     """Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
 
     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
-    `no_room` if the disk is full. Required role: `admin` or `cluster_member`.
+    `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
     """
     return await _reply(console, Scope(), debugger)
 
@@ -94,9 +94,7 @@ async def _reply(console: Console, scope: Scope, by: Principal) -> StreamingResp
                 with suppress(OSError):
                     file.close()
             if isinstance(error, OSError) and error.errno in DISK_FAILS:
-                sentence = (
-                    f"Cannot write the bundle to {console.settings.state_dir}: {error.strerror}. Free disk space."
-                )
+                sentence = f"Cannot write the bundle to {console.settings.state_dir}: {error.strerror}. Check the disk."
                 raise Unavailable("no_room", sentence) from error
             raise
     size = file.tell()

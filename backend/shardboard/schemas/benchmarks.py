@@ -157,7 +157,7 @@ class Benchmark(BaseModel):
     phase: int | None = Field(description="Index of the running phase; null if none is running.")
     repetition: int | None
     time_left: float | None = Field(
-        description="Estimated remaining time in seconds; phases without a fixed duration are not included."
+        description="Estimated remaining time in seconds; null if a phase has no fixed duration."
     )
     phases: list[PhaseShown]
     repetitions: int
