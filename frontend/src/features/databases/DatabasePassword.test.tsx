@@ -41,7 +41,7 @@ describe('DatabasePassword', () => {
     const onClose = show(1);
     expect(button('Change password').hasAttribute('disabled')).toBe(true);
     type('with space');
-    expect(screen.getByText(/no spaces/)).toBeTruthy();
+    expect(screen.getByText(/without spaces/)).toBeTruthy();
     type('correct-horse');
     fireEvent.click(button('Change password'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());

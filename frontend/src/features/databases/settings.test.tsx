@@ -34,7 +34,7 @@ function shown(object: Bdb): string {
 describe('settings of a database', () => {
   it('does not show a database with a password as open', () => {
     shown(bdb());
-    expect(screen.queryByText(/anyone who can reach the port/)).toBeNull();
+    expect(screen.queryByText(/anyone who can reach the port can/)).toBeNull();
     expect(withoutSecrets(bdb()).authentication_redis_pass).toBe('•••');
     expect(shown(bdb({ authentication: false }))).toContain('None: anyone who can reach the port');
   });
