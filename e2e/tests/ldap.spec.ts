@@ -45,15 +45,15 @@ test('people sign in by a directory, and their groups give them roles', { tag: '
       .first()
       .fill(told.encrypted);
     await dialog.getByLabel('Search as').fill(told.reader[0]);
-    await dialog.getByRole('textbox', { name: 'Password of that user' }).fill(told.reader[1]);
-    await dialog.getByLabel('Below which entry people are').fill(told.people);
-    await dialog.getByLabel('Below which entry groups are').fill(told.groups);
+    await dialog.getByRole('textbox', { name: 'Password of the search user' }).fill(told.reader[1]);
+    await dialog.getByLabel('Search base for users').fill(told.people);
+    await dialog.getByLabel('Search base for groups').fill(told.groups);
     await dialog.getByRole('button', { name: 'Save' }).click();
     // Its authority is not one that machines trust.
     await expect(dialog.getByRole('alert')).toContainText('certificate');
     await examineInAll(page, 'ldap-dialog');
-    await dialog.getByText('Times and certificate').click();
-    await dialog.getByRole('textbox', { name: 'Authority of the servers' }).fill(told.ca);
+    await dialog.getByText('Timeouts and certificate').click();
+    await dialog.getByRole('textbox', { name: 'CA of the server certificates' }).fill(told.ca);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await expect(dialog).toBeHidden();
     await expect(page.getByText('No group has a role yet')).toBeVisible();
@@ -65,8 +65,8 @@ test('people sign in by a directory, and their groups give them roles', { tag: '
     await login.signIn(...told.person);
     await expect(login.error).toContainText('is not a member of any group with a role');
 
-    await page.getByRole('button', { name: 'Add a group…' }).click();
-    const adding = frame.dialog('Add a group');
+    await page.getByRole('button', { name: 'Add group…' }).click();
+    const adding = frame.dialog('Add group');
     await adding.getByLabel('Name').fill('Administrators');
     await adding.getByLabel('DN').fill(told.dba);
     await adding.getByLabel('Role').selectOption({ label: 'Admin' });

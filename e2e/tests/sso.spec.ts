@@ -65,10 +65,10 @@ test('people sign in by their account, and their groups give them roles', { tag:
     await dialog.getByLabel('Client ID').fill(CLIENT.client_id);
     await dialog.getByRole('textbox', { name: 'Client secret' }).fill(CLIENT.client_secret);
     await dialog.getByLabel('Name', { exact: false }).first().fill('Example');
-    await dialog.getByRole('button', { name: 'Add a group' }).click();
+    await dialog.getByRole('button', { name: 'Add group' }).click();
     await dialog.getByLabel('Group', { exact: true }).fill('dba');
     await dialog.getByLabel('Role of dba').selectOption({ label: 'Admin' });
-    await dialog.getByRole('button', { name: 'Add a group' }).click();
+    await dialog.getByRole('button', { name: 'Add group' }).click();
     await dialog.getByLabel('Group', { exact: true }).nth(1).fill('staff');
     await dialog.getByLabel('Role of staff').selectOption({ label: 'DB Viewer' });
     await dialog.getByRole('button', { name: 'Save' }).click();

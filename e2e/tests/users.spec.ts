@@ -322,7 +322,7 @@ test('a user whose role reaches one database sees no other', { tag: '@slow' }, a
     ['/events', 'payments'],
     ['/alarms', 'No alarm is raised'],
     ['/benchmarks', 'No benchmark'],
-    ['/settings', 'When a node goes down'],
+    ['/settings', 'Node failures'],
   ] as const) {
     await other.goto(path);
     await expect(other.getByRole('main')).toContainText(shown);

@@ -1,9 +1,9 @@
-/** Fields that somebody else changed while they were edited here: the reader decides. */
+/** Warning about fields that another user changed during an edit. The user chooses which values to keep. */
 import { Alert, Button, Group } from '@mantine/core';
 
 export interface Conflict {
   label: string;
-  /** As the reader knew it, as it is now, and as the reader wants it. */
+  /** Value when the edit started, current value, and value in the edit. */
   before: string;
   now: string;
   mine: string;
@@ -22,22 +22,22 @@ export function Conflicts({ conflicts, onTheirs, onMine, className }: Props) {
     <Alert
       className={className ?? ''}
       color="yellow"
-      title="Somebody else changed this meanwhile"
+      title="Another user has changed these values"
       role="alert"
     >
       <ul>
         {conflicts.map(({ label, before, now, mine }) => (
           <li key={label}>
-            {label}: it was {before} and is {now} now; you want {mine}.
+            {label}: changed from {before} to {now}; your value is {mine}.
           </li>
         ))}
       </ul>
       <Group gap="xs">
         <Button variant="default" onClick={onTheirs}>
-          Leave it as it is now
+          Keep the current values
         </Button>
         <Button variant="default" onClick={onMine}>
-          Change it to mine
+          Use my values
         </Button>
       </Group>
     </Alert>

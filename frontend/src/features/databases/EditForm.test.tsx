@@ -68,10 +68,10 @@ describe('EditForm', () => {
     fireEvent.change(field('Name'), { target: { value: 'sales' } });
     change(bdb({ name: 'shop' }));
     expect(screen.getByRole('alert').textContent).toContain(
-      'Name: it was orders and is shop now; you want sales.',
+      'Name: changed from orders to shop; your value is sales.',
     );
     expect(save().disabled).toBe(true);
-    fireEvent.click(screen.getByRole('button', { name: 'Leave it as it is now' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Keep the current values' }));
     expect(field('Name').value).toBe('shop');
   });
 

@@ -1,4 +1,4 @@
-/** What is asked before the console's authority changes. */
+/** Dialogs for replacing the console CA. */
 import { Alert, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -17,7 +17,7 @@ import { Ask } from '@/ui/Ask';
 import { AuthorityFacts } from './AuthorityFacts';
 import { PemField } from './PemField';
 
-/** A certificate (PEM) for the open request, and what it says. */
+/** A certificate (PEM) for the pending signing request, and its parsed fields. */
 export interface Checked {
   certificate: string;
   told: AuthorityCertificate;
@@ -43,7 +43,7 @@ export function AuthorityDialog({ order, told, onChecked, onClose }: Props) {
     case 'withdraw':
       return (
         <Ask
-          title={told.request ? 'Withdraw the request?' : 'Withdraw the next authority?'}
+          title={told.request ? 'Withdraw the signing request?' : 'Withdraw the next CA?'}
           action="Withdraw"
           severe
           onConfirm={() => then(withdrawAuthority())}
@@ -51,23 +51,21 @@ export function AuthorityDialog({ order, told, onChecked, onClose }: Props) {
         >
           <span>
             {told.request
-              ? 'Its key is deleted: a certificate for it is of no use any more.'
-              : 'Its key is deleted, and agents trust the present authority only. Clients that were given it need it no more.'}
+              ? 'The key of the request is deleted. A certificate that is signed for it can no longer be used.'
+              : 'The key of the next CA is deleted, and agents trust only the current CA. You can remove the next CA from clients.'}
           </span>
         </Ask>
       );
     case 'replace':
       return (
         <Ask
-          title="Replace the console’s authority?"
-          action="Announce a new one"
+          title="Replace the console CA?"
+          action="Announce new CA"
           onConfirm={() => then(announceAuthority())}
           onClose={onClose}
         >
           <span>
-            A new one is made, and agents trust it beside the present one. Nothing else changes
-            before you order the second step: first give it to clients of endpoints with TLS, and to
-            browsers.
+            The console creates a new CA, which agents trust in addition to the current one. Nothing else changes until you switch to it. Before you switch, distribute the CA bundle to browsers and to clients of endpoints with TLS.
           </span>
         </Ask>
       );
@@ -76,24 +74,21 @@ export function AuthorityDialog({ order, told, onChecked, onClose }: Props) {
 
 function AskToSwitch({ onClose }: { onClose: () => void }) {
   const then = useThenAskAgain(authorityQuery, certificatesQuery);
-  const shown = useQuery(certificatesQuery).data?.console.source;
+  const source = useQuery(certificatesQuery).data?.console.source;
   return (
     <Ask
-      title="Change over to the next authority?"
-      action="Change over"
+      title="Switch to the next CA?"
+      action="Switch"
       severe
       onConfirm={() => then(switchAuthority())}
       onClose={onClose}
     >
       <span>
-        From the next connection on the console, its agents and their endpoints show certificates of
-        it; open connections stay. Clients that do not trust it are turned away. Join tokens that
-        were made before are not good any more. The former one is forgotten by itself.
+        From the next connection on, the console, its agents and their endpoints serve certificates of the next CA; open connections stay open. Clients that do not trust the next CA can no longer connect. Join tokens that were created earlier become invalid. The previous CA is removed automatically.
       </span>
-      {shown === 'own' && (
+      {source === 'own' && (
         <Alert color="yellow">
-          This page shows a certificate of the authority, too. If your browser does not trust the
-          next one, the page stops answering: load it again.
+          The web UI also uses a certificate of this CA. If your browser does not trust the next CA, the web UI stops responding: reload it.
         </Alert>
       )}
     </Ask>
@@ -106,21 +101,19 @@ function AskForNames({ onClose }: { onClose: () => void }) {
   const then = useThenAskAgain(authorityQuery);
   return (
     <Ask
-      title="Have another authority sign the console’s"
-      action="Make a request"
+      title="Have an external CA sign the console CA"
+      action="Create request"
       onConfirm={() =>
         then(requestAuthority({ common_name: name.trim(), organization: organization.trim() }))
       }
       onClose={onClose}
     >
       <span>
-        Clients that trust that authority then trust endpoints and this page. Agents go on trusting
-        the console’s alone: what else that authority signs opens nothing. The key stays in the
-        console’s state directory.
+        Clients that trust the external CA then trust endpoints and the web UI. Agents continue to trust only the console CA, so other certificates of the external CA give no access. The key stays in the console’s state directory.
       </span>
       <TextInput
         label="Name"
-        description="Common name of the authority; without one it gets a name that no other has."
+        description="Common name of the CA. If empty, the console generates a unique name."
         maxLength={64}
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
@@ -137,21 +130,21 @@ function AskForNames({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Enter it first; what it says is seen before it counts. */
+/** Takes a signed certificate and checks it, so that its fields are shown before it is announced. */
 function AskForCertificate({ onChecked, onClose }: Pick<Props, 'onChecked' | 'onClose'>) {
   const [certificate, setCertificate] = useState('');
   return (
     <Ask
-      title="Enter the certificate"
-      action="Check…"
+      title="Enter certificate"
+      action="Check certificate"
       size="lg"
       disabled={!certificate.trim()}
       onConfirm={async () => onChecked({ certificate, told: await checkAuthority(certificate) })}
       onClose={onClose}
     >
       <PemField
-        label="Certificate and those above it (PEM)"
-        description="The one for the request first, then those that signed it, one after another, best with the root."
+        label="Certificate chain (PEM)"
+        description="Enter the signed certificate first, then the certificates of the CAs above it, preferably including the root."
         value={certificate}
         onChange={setCertificate}
       />
@@ -168,8 +161,8 @@ export function AskToAnnounce({ checked, onClose }: AnnounceProps) {
   const then = useThenAskAgain(authorityQuery);
   return (
     <Ask
-      title="Announce this authority?"
-      action="Announce it"
+      title="Announce this CA?"
+      action="Announce CA"
       size="lg"
       onConfirm={() => then(announceAuthority(checked.certificate))}
       onClose={onClose}
@@ -177,13 +170,11 @@ export function AskToAnnounce({ checked, onClose }: AnnounceProps) {
       <AuthorityFacts told={checked.told} />
       {!checked.told.root_known && (
         <Alert color="yellow">
-          The topmost authority is not among the certificates. Clients that trust it already are
-          fine; what others download here will not do for them. Better enter it, too.
+          The root CA is not among the certificates. Clients that already trust it are not affected, but the CA bundle is not sufficient for other clients. Add the root certificate if possible.
         </Alert>
       )}
       <span>
-        Agents trust it beside the present one. Nothing else changes before you order the second
-        step.
+        Agents trust this CA in addition to the current one. Nothing else changes until you switch to it.
       </span>
     </Ask>
   );

@@ -1,4 +1,4 @@
-/** What there is to say of an authority. */
+/** Name, issuer, expiry and fingerprint of a CA. */
 import type { AuthorityCertificate } from '@/api/types';
 import { Stamp } from '@/ui/Ago';
 import { CopyInline } from '@/ui/Copy';
@@ -9,11 +9,11 @@ export function AuthorityFacts({ told }: { told: AuthorityCertificate }) {
     <Facts
       items={[
         ['Name', told.subject],
-        ['Signed by', told.external ? told.issuer : 'itself'],
-        ['Until', <Stamp key="until" time={told.valid_until} />],
+        ['Signed by', told.external ? told.issuer : 'itself (root CA)'],
+        ['Valid until', <Stamp key="until" time={told.valid_until} />],
         [
           'SHA-256',
-          <CopyInline key="sha256" text={told.fingerprint} label="Copy the fingerprint" />,
+          <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />,
         ],
       ]}
     />

@@ -58,15 +58,15 @@ const button = (name: string) => screen.getByRole('button', { name }) as HTMLBut
 const press = async (name: string) => fireEvent.click(await screen.findByRole('button', { name }));
 
 describe('ConsoleAuthority', () => {
-  it('announces a new one', async () => {
+  it('announces a new CA', async () => {
     show();
-    await screen.findByText('itself');
-    await press('Replace it…');
-    await press('Announce a new one');
+    await screen.findByText('itself (root CA)');
+    await press('Replace CA…');
+    await press('Announce new CA');
     await waitFor(() => expect(orders).toEqual(['POST /v1/cluster/authority/announce {}']));
   });
 
-  it('names the nodes that are in the way, and changes over when none is', async () => {
+  it('lists nodes that are not ready, and switches when all are ready', async () => {
     vi.useFakeTimers();
     const nodes = [
       { uid: 1, addr: '10.0.0.1', waits_for: '' },
@@ -77,47 +77,47 @@ describe('ConsoleAuthority', () => {
     const pass = () => act(() => vi.advanceTimersByTimeAsync(4000));
     await pass();
     screen.getByText('CN=Next');
-    screen.getByText('Ready: 1 of 2 nodes. Not yet:');
+    screen.getByText('Ready: 1 of 2 nodes. Not ready:');
     screen.getByText('Node 2 (10.0.0.2): its agent is not connected.');
-    expect(button('Change over…').disabled).toBe(true);
-    expect(button('Change over…').title).toBe('Not all nodes trust the next one yet');
+    expect(button('Switch to next CA…').disabled).toBe(true);
+    expect(button('Switch to next CA…').title).toBe('Not all nodes trust the next CA yet');
     told = { ...told, nodes: nodes.map((node) => ({ ...node, waits_for: '' })) };
     await pass();
     screen.getByText('All nodes are ready.');
-    fireEvent.click(button('Change over…'));
+    fireEvent.click(button('Switch to next CA…'));
     await pass();
     screen.getByText(/If your browser does not trust/);
     told = { ...AT_REST, step: 'shown', former: authority('Former'), nodes };
-    fireEvent.click(button('Change over'));
+    fireEvent.click(button('Switch'));
     await pass();
     expect(orders).toEqual(['POST /v1/cluster/authority/switch']);
-    screen.getByText('Step 2 of 2: certificates of this authority are brought to all nodes');
-    expect(screen.queryByRole('button', { name: 'Withdraw it…' })).toBeNull();
+    screen.getByText('Step 2 of 2: all nodes receive certificates of this CA');
+    expect(screen.queryByRole('button', { name: 'Withdraw next CA…' })).toBeNull();
     told = AT_REST;
     await pass();
     expect(screen.queryByText(/Step 2/)).toBeNull();
   });
 
-  it('takes what another authority signed, and shows first what it says', async () => {
+  it('shows the fields of an externally signed certificate before announcing it', async () => {
     show();
-    await press('Have it signed by another…');
+    await press('Create signing request…');
     fireEvent.change(screen.getByLabelText('Organization'), { target: { value: ' Example ' } });
     told = { ...AT_REST, request: { subject: 'CN=Shardboard CA,O=Example', csr: 'THE CSR' } };
-    await press('Make a request');
-    const link = await screen.findByRole('link', { name: 'Download the request' });
+    await press('Create request');
+    const link = await screen.findByRole('link', { name: 'Download request' });
     expect(link.getAttribute('href')).toBe('data:application/pkcs10,THE%20CSR');
     expect(orders).toEqual([
       'POST /v1/cluster/authority/request {"common_name":"","organization":"Example"}',
     ]);
-    await press('Enter the certificate…');
-    fireEvent.change(screen.getByLabelText(/^Certificate and those above/), {
+    await press('Enter certificate…');
+    fireEvent.change(screen.getByLabelText(/^Certificate chain/), {
       target: { value: 'PEM' },
     });
     answer = () => Response.json(authority('Ours', true));
-    await press('Check…');
+    await press('Check certificate');
     await screen.findByText('CN=Corporate Root');
-    screen.getByText(/The topmost authority is not among the certificates/);
-    await press('Announce it');
+    screen.getByText(/The root CA is not among the certificates/);
+    await press('Announce CA');
     await waitFor(() =>
       expect(orders.slice(1)).toEqual([
         'POST /v1/cluster/authority/announce?dry_run=true {"certificate":"PEM"}',
@@ -126,28 +126,28 @@ describe('ConsoleAuthority', () => {
     );
   });
 
-  it('names nodes that were not told that it is over', async () => {
+  it('lists nodes that have not received the current list of trusted CAs', async () => {
     told = { ...AT_REST, nodes: [{ uid: 2, addr: '10.0.0.2', waits_for: 'its disk is full' }] };
     show();
     await screen.findByText('Node 2 (10.0.0.2): its disk is full.');
-    screen.getByText('Not told yet which authorities count');
+    screen.getByText('Some nodes have not received the current list of trusted CAs');
   });
 
-  it('withdraws, and says in place why it was refused', async () => {
+  it('shows in the dialog why a withdrawal was refused', async () => {
     told = { ...AT_REST, step: 'announced', following: authority('Next') };
     answer = () =>
       Response.json({ error_code: 'x', description: 'It is too late.' }, { status: 409 });
     show();
-    await press('Withdraw it…');
+    await press('Withdraw next CA…');
     await press('Withdraw');
     await screen.findByText(/It is too late/);
     expect(orders).toEqual(['DELETE /v1/cluster/authority/next']);
   });
 
-  it('lets others look only', async () => {
+  it('is read-only for roles without the permission', async () => {
     show(false);
     await screen.findByText('CN=Present');
-    expect(button('Replace it…').disabled).toBe(true);
-    expect(button('Have it signed by another…').title).not.toBe('');
+    expect(button('Replace CA…').disabled).toBe(true);
+    expect(button('Create signing request…').title).not.toBe('');
   });
 });

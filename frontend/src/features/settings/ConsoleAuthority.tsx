@@ -1,4 +1,4 @@
-/** The console's certificate authority: what it is, and how it is replaced in two orders. */
+/** The console CA and its replacement in two steps (announce, switch). */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -11,31 +11,30 @@ import { AskToAnnounce, AuthorityDialog, type Checked, type Order } from './Auth
 import { AuthorityFacts } from './AuthorityFacts';
 import classes from './settings.module.css';
 
-/** Of nodes that are waited for. */
-const MOST = 8;
+/** Maximum number of listed nodes that are not ready. */
+const MAX_LISTED = 8;
 
 export function ConsoleAuthority({ may }: { may: boolean }) {
   const { data, error } = useQuery(authorityQuery);
   const [order, setOrder] = useState<Order>();
   const [checked, setChecked] = useState<Checked>();
-  const why = may ? undefined : ROLE_FORBIDS;
-  const orderButton = (name: string, wanted: Order, off = '') => (
+  const reason = may ? undefined : ROLE_FORBIDS;
+  const actionButton = (label: string, action: Order, disabledReason = '') => (
     <Button
       variant="default"
-      disabled={!may || Boolean(off)}
-      title={why ?? (off || undefined)}
-      onClick={() => setOrder(wanted)}
+      disabled={!may || Boolean(disabledReason)}
+      title={reason ?? (disabledReason || undefined)}
+      onClick={() => setOrder(action)}
     >
-      {name}
+      {label}
     </Button>
   );
   const isWaiting = data?.nodes.some(({ waits_for }) => waits_for) ?? false;
   return (
     <div className={classes.form}>
-      <Card title="Authority of the console">
+      <Card title="Console CA">
         <p className={classes.words}>
-          It signs what agents and the console show each other, what endpoints with TLS show their
-          clients, and what this page shows when no certificate was installed.
+          The console CA signs the certificates of agents and the console, of endpoints with TLS, and of the web UI unless you installed a certificate for it.
         </p>
         {error && (
           <Alert color="red" mb="sm">
@@ -47,35 +46,35 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
         {data?.request && <Requested told={data.request} />}
         {data?.step && <Step told={data} />}
         {data?.step === '' && data.nodes.length > 0 && (
-          <Alert color="yellow" mt="sm" title="Not told yet which authorities count">
+          <Alert color="yellow" mt="sm" title="Some nodes have not received the current list of trusted CAs">
             <Waiting nodes={data.nodes} />
           </Alert>
         )}
         <Group gap="xs" mt="sm">
           {data?.step === '' && !data.request && (
             <>
-              {orderButton('Replace it…', 'replace')}
-              {orderButton('Have it signed by another…', 'request')}
+              {actionButton('Replace CA…', 'replace')}
+              {actionButton('Create signing request…', 'request')}
             </>
           )}
           {data?.request && (
             <>
-              {orderButton('Enter the certificate…', 'signed')}
-              {orderButton('Withdraw the request…', 'withdraw')}
+              {actionButton('Enter certificate…', 'signed')}
+              {actionButton('Withdraw request…', 'withdraw')}
             </>
           )}
           {data?.step === 'announced' && (
             <>
-              {orderButton(
-                'Change over…',
+              {actionButton(
+'Switch to next CA…',
                 'switch',
-                isWaiting ? 'Not all nodes trust the next one yet' : '',
+                isWaiting ? 'Not all nodes trust the next CA yet' : '',
               )}
-              {orderButton('Withdraw it…', 'withdraw')}
+              {actionButton('Withdraw next CA…', 'withdraw')}
             </>
           )}
           <Button variant="subtle" component="a" href={BUNDLE} download="shardboard-ca.pem">
-            Download what clients are to trust
+            Download CA bundle
           </Button>
         </Group>
       </Card>
@@ -94,11 +93,10 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
 
 function Requested({ told }: { told: NonNullable<Told['request']> }) {
   return (
-    <Alert color="blue" mt="sm" title="A request is open">
+    <Alert color="blue" mt="sm" title="Signing request pending">
       <div className={classes.step}>
         <span>
-          Have {told.subject} signed as an authority (CA) that may sign certificates and lists of
-          refused ones, for at least 90 days; then enter what you get.
+          Have {told.subject} signed as a CA that can sign certificates and revocation lists and is valid for at least 90 days. Then enter the signed certificate.
         </span>
         <Button
           variant="default"
@@ -107,7 +105,7 @@ function Requested({ told }: { told: NonNullable<Told['request']> }) {
           href={`data:application/pkcs10,${encodeURIComponent(told.csr)}`}
           download="shardboard-ca.csr"
         >
-          Download the request
+          Download request
         </Button>
       </div>
     </Alert>
@@ -123,26 +121,25 @@ function Step({ told }: { told: Told }) {
       mt="sm"
       title={
         next
-          ? 'Step 1 of 2: the next authority is announced'
-          : 'Step 2 of 2: certificates of this authority are brought to all nodes'
+          ? 'Step 1 of 2: the next CA is announced'
+          : 'Step 2 of 2: all nodes receive certificates of this CA'
       }
     >
       <div className={classes.step}>
         {next ? (
           <>
             <span>
-              Nothing of it is shown yet. Download what clients are to trust, and give it to clients
-              of endpoints with TLS, and to browsers; then change over.
+              No certificate of the next CA is served yet. Download the CA bundle and distribute it to browsers and to clients of endpoints with TLS. Then switch to the next CA.
             </span>
             <AuthorityFacts told={next} />
           </>
         ) : (
-          <span>The former one is forgotten by itself as soon as no node needs it.</span>
+          <span>The previous CA is removed automatically when no node needs it.</span>
         )}
         <span role="status">
           {waiting.length === 0
             ? 'All nodes are ready.'
-            : `Ready: ${told.nodes.length - waiting.length} of ${told.nodes.length} nodes. Not yet:`}
+            : `Ready: ${told.nodes.length - waiting.length} of ${told.nodes.length} nodes. Not ready:`}
         </span>
         {waiting.length > 0 && <Waiting nodes={waiting} />}
       </div>
@@ -153,12 +150,12 @@ function Step({ told }: { told: Told }) {
 function Waiting({ nodes }: { nodes: Told['nodes'] }) {
   return (
     <ul className={classes.waiting}>
-      {nodes.slice(0, MOST).map(({ uid, addr, waits_for }) => (
+      {nodes.slice(0, MAX_LISTED).map(({ uid, addr, waits_for }) => (
         <li key={uid}>
           Node {uid} ({addr}): {waits_for}.
         </li>
       ))}
-      {nodes.length > MOST && <li>and {nodes.length - MOST} more</li>}
+      {nodes.length > MAX_LISTED && <li>and {nodes.length - MAX_LISTED} more</li>}
     </ul>
   );
 }

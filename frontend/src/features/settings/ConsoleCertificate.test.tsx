@@ -55,42 +55,42 @@ const fill = (label: RegExp, value: string) =>
 
 async function check() {
   await screen.findByText('CN=Shardboard CA 1');
-  fireEvent.click(button('Install a certificate…'));
+  fireEvent.click(button('Install certificate…'));
   fill(/^Certificate/, PEMS.certificate);
-  expect((button('Check…') as HTMLButtonElement).disabled).toBe(true);
+  expect((button('Check certificate') as HTMLButtonElement).disabled).toBe(true);
   fill(/^Private key/, PEMS.key);
-  fireEvent.click(button('Check…'));
+  fireEvent.click(button('Check certificate'));
 }
 
 describe('ConsoleCertificate', () => {
-  it('checks, shows what it says, and installs only then', async () => {
+  it('checks the certificate and shows its fields before installing it', async () => {
     show();
     await check();
     await screen.findByText('Install this certificate?');
     screen.getByText('example.com');
-    screen.getByText(/does not hold for localhost/);
+    screen.getByText(/is not valid for localhost/);
     expect(puts.map(({ query }) => query)).toEqual(['dry_run=true']);
     fireEvent.click(button('Install'));
-    await screen.findByText('Installed here');
+    await screen.findByText('Installed by an administrator');
     const body = { certificates: [{ name: 'api', ...PEMS }] };
     expect(puts).toEqual([
       { query: 'dry_run=true', body },
       { query: '', body },
     ]);
-    fireEvent.click(button('Back to the own one…'));
-    fireEvent.click(button('Remove the installed one'));
-    await screen.findByText(/The console’s own authority/);
+    fireEvent.click(button('Remove installed certificate…'));
+    fireEvent.click(button('Remove certificate'));
+    await screen.findByText(/The console CA, which browsers/);
   });
 
-  it('does not warn about a name that it holds for', async () => {
+  it('does not warn about a host name that the certificate is valid for', async () => {
     names = ['localhost'];
     show();
     await check();
     await screen.findByText('Install this certificate?');
-    expect(screen.queryByText(/does not hold/)).toBeNull();
+    expect(screen.queryByText(/is not valid for/)).toBeNull();
   });
 
-  it('says what is wrong with it where it was given', async () => {
+  it('shows in the dialog why a certificate is invalid', async () => {
     refusal = {
       error_code: 'invalid_certificate',
       description: 'The key is not that of CN=a, the first certificate.',
@@ -99,13 +99,13 @@ describe('ConsoleCertificate', () => {
     await check();
     await screen.findByText(/not that of CN=a/);
     expect(screen.queryByText('Install this certificate?')).toBeNull();
-    screen.getByText('Install a certificate');
+    screen.getByText('Install certificate');
   });
 
-  it('reads a file', async () => {
+  it('reads a PEM file', async () => {
     show();
     await screen.findByText('CN=Shardboard CA 1');
-    fireEvent.click(button('Install a certificate…'));
+    fireEvent.click(button('Install certificate…'));
     const input = screen.getByLabelText(/^File: Private key/);
     fireEvent.change(input, { target: { files: [new File(['FROM FILE'], 'key.pem')] } });
     await waitFor(() =>
@@ -115,16 +115,16 @@ describe('ConsoleCertificate', () => {
     );
   });
 
-  it('is for administrators, and not for what the settings say', async () => {
+  it('is read-only for other roles and for a certificate from the settings', async () => {
     source = 'settings';
     const { unmount } = show();
     await screen.findByText(/SHARDBOARD_TLS_CERT/);
-    expect(screen.queryByRole('button', { name: 'Install a certificate…' })).toBeNull();
+    expect(screen.queryByRole('button', { name: 'Install certificate…' })).toBeNull();
     unmount();
     source = 'installed';
     show(false);
-    await screen.findByText('Installed here');
-    for (const name of ['Install a certificate…', 'Back to the own one…'])
+    await screen.findByText('Installed by an administrator');
+    for (const name of ['Install certificate…', 'Remove installed certificate…'])
       expect((button(name) as HTMLButtonElement).disabled).toBe(true);
   });
 });

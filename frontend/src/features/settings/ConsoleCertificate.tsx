@@ -1,4 +1,4 @@
-/** What browsers see when they reach the console: its own certificate, or one that they trust already. */
+/** The HTTPS certificate of the console: issued by the console CA, installed, or configured with SHARDBOARD_TLS_CERT. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -23,9 +23,9 @@ import { PemField } from './PemField';
 import classes from './settings.module.css';
 
 const ORIGIN = {
-  own: 'The console’s own authority, which no browser trusts unless its certificate is installed there',
-  installed: 'Installed here',
-  settings: 'The console’s settings (SHARDBOARD_TLS_CERT); replace that file to change it',
+  own: 'The console CA, which browsers trust only if you install it there',
+  installed: 'Installed by an administrator',
+  settings: 'The file in SHARDBOARD_TLS_CERT; replace the file to change the certificate',
 };
 type Checked = CertificateAndKey & { told: Told };
 
@@ -36,13 +36,12 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
   const close = () => setDialog(undefined);
   const then = useThenAskAgain(certificatesQuery);
   const source = data?.console.source as keyof typeof ORIGIN | undefined;
-  const why = may ? undefined : ROLE_FORBIDS;
+  const reason = may ? undefined : ROLE_FORBIDS;
   return (
     <div className={classes.form}>
-      <Card title="Certificate of the console">
+      <Card title="Console certificate">
         <p className={classes.words}>
-          Browsers and programs see it when they reach this page or the REST API. Agents do not
-          depend on it: they know the console by its own authority.
+          The web UI and the REST API serve this certificate to browsers and API clients. Agents do not depend on it: they verify the console with the console CA.
         </p>
         {error && !data && <Alert color="red">{messageOf(error)}</Alert>}
         {!data && !error && <Skeleton height={120} />}
@@ -52,20 +51,20 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
             <Button
               variant="default"
               disabled={!may || !data}
-              title={why}
+              title={reason}
               onClick={() => setDialog('install')}
             >
-              Install a certificate…
+              Install certificate…
             </Button>
           )}
           {source === 'installed' && (
             <Button
               variant="default"
               disabled={!may}
-              title={why}
+              title={reason}
               onClick={() => setDialog('remove')}
             >
-              Back to the own one…
+              Remove installed certificate…
             </Button>
           )}
         </Group>
@@ -82,27 +81,24 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           <CertificateFacts told={checked.told} />
           {!holdsFor(checked.told.names, location.hostname) && (
             <Alert color="yellow">
-              It does not hold for {location.hostname}, by which you reach this page now: browsers
-              will warn whoever comes by that name.
+              The certificate is not valid for {location.hostname}, the host name that you use now. Browsers will show a warning for this host name.
             </Alert>
           )}
           <span>
-            It is shown from the next connection on; open ones stay. The key is kept in the
-            console’s state directory, readable by its user alone.
+            The certificate is served from the next connection on; open connections stay open. The key is stored in the console’s state directory, readable only by the user that runs the console.
           </span>
         </Ask>
       )}
       {dialog === 'remove' && (
         <Ask
-          title="Back to the console’s own certificate?"
-          action="Remove the installed one"
+          title="Remove the installed certificate?"
+          action="Remove certificate"
           severe
           onConfirm={() => then(removeCertificate())}
           onClose={close}
         >
           <span>
-            Browsers that do not trust the console’s authority will warn again. The key of the
-            installed certificate is deleted here.
+            The console serves a certificate of the console CA again, and browsers that do not trust this CA show a warning. The key of the installed certificate is deleted.
           </span>
         </Ask>
       )}
@@ -114,13 +110,13 @@ function CertificateFacts({ told, origin }: { told: Told; origin?: string }) {
   return (
     <Facts
       items={[
-        ...(origin ? [['From', origin] as const] : []),
-        ['Holds for', told.names.join(', ')],
+        ...(origin ? [['Source', origin] as const] : []),
+        ['Valid for', told.names.join(', ')],
         ['Signed by', told.issuer],
-        ['Until', <Stamp key="until" time={told.valid_until} />],
+        ['Valid until', <Stamp key="until" time={told.valid_until} />],
         [
           'SHA-256',
-          <CopyInline key="sha256" text={told.fingerprint} label="Copy the fingerprint" />,
+          <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />,
         ],
       ]}
     />
@@ -140,22 +136,22 @@ function AskForFiles({ onChecked, onClose }: AskForFilesProps) {
   };
   return (
     <Ask
-      title="Install a certificate"
-      action="Check…"
+      title="Install certificate"
+      action="Check certificate"
       size="lg"
       disabled={!certificate.trim() || !key.trim()}
       onConfirm={check}
       onClose={onClose}
     >
       <PemField
-        label="Certificate and its chain (PEM)"
-        description="The console’s own first, then those that signed it, one after another."
+        label="Certificate chain (PEM)"
+        description="Enter the certificate of the console first, then the certificates of the CAs that signed it, in order."
         value={certificate}
         onChange={setCertificate}
       />
       <PemField
         label="Private key (PEM)"
-        description="Without a passphrase."
+        description="The key must not have a passphrase."
         value={key}
         onChange={setKey}
       />

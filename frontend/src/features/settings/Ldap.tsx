@@ -1,4 +1,4 @@
-/** Signing in by a directory (LDAP): what is set, and which of its groups have which roles. */
+/** Sign-in with a directory (LDAP): the settings and the roles of its groups. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -26,9 +26,7 @@ export function Ldap() {
     <div className={classes.form}>
       <Card title="LDAP">
         <p className={classes.words}>
-          People sign in here, and programs by HTTP Basic, with the password that a directory such
-          as OpenLDAP or Active Directory knows, and their groups give them their roles. Users with
-          a password of this console are never looked for there.
+          Users sign in to the web UI, and programs use HTTP Basic, with a password from a directory such as OpenLDAP or Active Directory. Groups in the directory determine their roles. Users with a password in Shardboard are never searched in the directory.
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
@@ -36,11 +34,11 @@ export function Ldap() {
         {isSet && roles && <LdapGroups roles={roles} />}
         <Group gap="xs" mt="sm">
           <Button variant="default" disabled={data === undefined} onClick={() => setDialog('set')}>
-            {isSet ? 'Change…' : 'Set up LDAP…'}
+            {isSet ? 'Edit LDAP…' : 'Set up LDAP…'}
           </Button>
           {isSet && (
             <Button variant="default" onClick={() => setDialog('remove')}>
-              Remove…
+              Remove LDAP…
             </Button>
           )}
         </Group>
@@ -49,7 +47,7 @@ export function Ldap() {
       {dialog === 'remove' && data && (
         <ConfirmByTyping
           title="Remove LDAP?"
-          warning="All who signed in by it are signed out, and can no longer sign in. They stay in the list of users, and the roles of groups stay as well."
+          warning="All LDAP users are signed out and can no longer sign in. The list of users keeps them, and the roles of groups are kept as well."
           name="LDAP"
           action="Remove LDAP"
           onConfirm={() => then(removeLdap())}
@@ -65,17 +63,16 @@ function DirectoryFacts({ told }: { told: LdapSettings }) {
     <>
       <Facts
         items={[
-          ['State', told.control_plane ? 'On' : 'Off: nobody can sign in by it'],
+          ['State', told.control_plane ? 'On' : 'Off: users cannot sign in with LDAP'],
           ['Servers', told.uris.join(', ')],
-          ['Searches', told.bind_dn ? `As ${told.bind_dn}` : 'As nobody, and as who signs in'],
-          ['People', personWords(told)],
+          ['Searches', told.bind_dn ? `As ${told.bind_dn}` : 'Users anonymously, groups as the user'],
+          ['Users', personWords(told)],
           ['Groups', groupWords(told)],
         ]}
       />
       {isInClear(told) && (
         <Alert color="yellow" mt="sm">
-          Passwords go to the directory in clear: who is on the way can read them. Use addresses
-          with ldaps:// or StartTLS.
+          Passwords are sent to the directory unencrypted and can be read on the network. Use ldaps:// addresses or StartTLS.
         </Alert>
       )}
     </>

@@ -64,19 +64,19 @@ const save = async () => {
   return JSON.parse(answered.mock.calls[0]?.[1].body);
 };
 
-it('sets a directory up, by searches', async () => {
+it('configures a directory with searches', async () => {
   show(NONE);
   expect(button().disabled).toBe(true);
   type(/^Servers/, 'ldap://one.example.org\nldap://two.example.org ');
-  expect(screen.getByText(/in clear/)).toBeDefined();
+  expect(screen.getByText(/directory unencrypted/)).toBeDefined();
   fireEvent.click(screen.getByLabelText(/^StartTLS/));
-  expect(screen.queryByText(/in clear/)).toBeNull();
+  expect(screen.queryByText(/directory unencrypted/)).toBeNull();
   type(/^Search as/, 'cn=reader,dc=example,dc=org');
-  expect(button().disabled, 'a DN without its password').toBe(true);
-  type(/^Password of that user/, 's3cret');
-  type(/^Below which entry people are/, 'ou=people,dc=example,dc=org');
-  type(/^Below which entry groups are/, 'ou=groups,dc=example,dc=org');
-  type(/^Which entries are groups/, 'one');
+  expect(button().disabled, 'a search user without a password').toBe(true);
+  type(/^Password of the search user/, 's3cret');
+  type(/^Search base for users/, 'ou=people,dc=example,dc=org');
+  type(/^Search base for groups/, 'ou=groups,dc=example,dc=org');
+  type(/^Search scope for groups/, 'one');
   expect(await save()).toEqual({
     control_plane: true,
     uris: ['ldap://one.example.org', 'ldap://two.example.org'],
@@ -98,10 +98,10 @@ it('sets a directory up, by searches', async () => {
   });
 });
 
-it('keeps what is not changed, the password as well', async () => {
+it('keeps unchanged settings, including the password', async () => {
   show(BEFORE);
   fireEvent.click(screen.getByRole('switch'));
-  type(/^Groups are found/, 'attribute');
+  type(/^Find groups/, 'attribute');
   type(/^Attribute/, 'memberOf');
   expect(await save()).toEqual({
     control_plane: false,
@@ -116,15 +116,15 @@ it('keeps what is not changed, the password as well', async () => {
   });
 });
 
-it('wants the password again for another server', async () => {
+it('requires the password again for another server', async () => {
   show(BEFORE);
   type(/^Servers/, 'ldaps://three.example.org');
   expect(button().disabled).toBe(true);
-  type(/^Password of that user/, 'again');
+  type(/^Password of the search user/, 'again');
   expect(await save()).toMatchObject({ bind_pass: 'again' });
 });
 
-it('forgets the password where nobody searches as somebody', async () => {
+it('clears the password for anonymous searches', async () => {
   show(BEFORE);
   type(/^Search as/, '');
   expect(await save()).toMatchObject({ bind_dn: '', bind_pass: '' });

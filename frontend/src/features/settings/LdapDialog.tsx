@@ -1,4 +1,4 @@
-/** The directory that people sign in by, as it is set. Saving asks it first whether it does what is set here. */
+/** Dialog for the LDAP settings. When they are saved, the console first checks that the directory responds as configured. */
 import {
   Alert,
   Checkbox,
@@ -25,8 +25,8 @@ interface Props {
 
 type Query = NonNullable<LdapSettings['user_dn_query']>;
 
-const PERSON: Query = { base: '', filter: '(&(objectClass=inetOrgPerson)(uid=%u))' };
-const GROUP: Query = { base: '', filter: '(&(objectClass=groupOfNames)(member=%D))' };
+const USER_QUERY: Query = { base: '', filter: '(&(objectClass=inetOrgPerson)(uid=%u))' };
+const GROUP_QUERY: Query = { base: '', filter: '(&(objectClass=groupOfNames)(member=%D))' };
 
 export function LdapDialog({ before, then, onClose }: Props) {
   const isNew = before.uris.length === 0;
@@ -43,23 +43,23 @@ export function LdapDialog({ before, then, onClose }: Props) {
   const [timeout, setTimeout] = useState<string | number>(before.directory_timeout_s);
   const [remembered, setRemembered] = useState<string | number>(before.cache_ttl);
   const [bySearch, setBySearch] = useState(!before.user_dn_template);
-  const [person, setPerson] = useState(before.user_dn_query ?? PERSON);
+  const [userQuery, setUserQuery] = useState(before.user_dn_query ?? USER_QUERY);
   const [byAttribute, setByAttribute] = useState(before.dn_group_attr !== '');
-  const [group, setGroup] = useState(before.dn_group_query ?? GROUP);
+  const [groupQuery, setGroupQuery] = useState(before.dn_group_query ?? GROUP_QUERY);
   const field = (name: keyof typeof text) => ({
     value: text[name],
     onChange: (event: { currentTarget: { value: string } }) =>
       setText({ ...text, [name]: event.currentTarget.value }),
   });
   const uris = addresses(text.uris);
-  // To another server, or less well guarded, the password is not sent without being typed again.
+  // With another server or a weaker protection, the stored password is not sent: it must be entered again.
   const isSame =
     uris.join() === before.uris.join() &&
     text.bind_dn === before.bind_dn &&
     text.ca_cert === before.ca_cert &&
     starttls === before.starttls;
   const hasPassword = !text.bind_dn || password !== '' || (isSame && before.bind_pass !== '');
-  const wanted: NewLdapSettings = {
+  const settings: NewLdapSettings = {
     uris,
     starttls,
     control_plane: enabled,
@@ -68,33 +68,33 @@ export function LdapDialog({ before, then, onClose }: Props) {
     directory_timeout_s: Number(timeout),
     cache_ttl: Number(remembered),
     ...(text.bind_dn ? password && { bind_pass: password } : { bind_pass: '' }),
-    ...(bySearch ? { user_dn_query: person } : { user_dn_template: text.user_dn_template }),
-    ...(byAttribute ? { dn_group_attr: text.dn_group_attr } : { dn_group_query: group }),
+    ...(bySearch ? { user_dn_query: userQuery } : { user_dn_template: text.user_dn_template }),
+    ...(byAttribute ? { dn_group_attr: text.dn_group_attr } : { dn_group_query: groupQuery }),
   };
   const ready =
     uris.length > 0 &&
     hasPassword &&
     timeout !== '' &&
     remembered !== '' &&
-    (bySearch ? person.filter : text.user_dn_template) &&
-    (byAttribute ? text.dn_group_attr : group.filter);
+    (bySearch ? userQuery.filter : text.user_dn_template) &&
+    (byAttribute ? text.dn_group_attr : groupQuery.filter);
   return (
     <Ask
       title={isNew ? 'Set up LDAP' : 'Change LDAP'}
       action="Save"
       size="lg"
       disabled={!ready}
-      onConfirm={() => then(saveLdap(wanted))}
+      onConfirm={() => then(saveLdap(settings))}
       onClose={onClose}
     >
       <Switch
-        label="People can sign in by it"
+        label="Users can sign in with LDAP"
         checked={enabled}
         onChange={(event) => setEnabled(event.currentTarget.checked)}
       />
       <Textarea
         label="Servers"
-        description="ldaps://ldap.example.org:636, one a line; the first that answers counts"
+        description="One address per line, such as ldaps://ldap.example.org:636; the first server that responds is used"
         required
         autosize
         minRows={2}
@@ -104,18 +104,18 @@ export function LdapDialog({ before, then, onClose }: Props) {
         {...field('uris')}
       />
       <Checkbox
-        label="StartTLS: encrypt connections to addresses that begin with ldap://"
+        label="StartTLS: encrypt connections to addresses that start with ldap://"
         checked={starttls}
         onChange={(event) => setStarttls(event.currentTarget.checked)}
       />
       {uris.length > 0 && isInClear({ uris, starttls }) && (
         <Alert color="yellow">
-          Passwords would go to the directory in clear: who is on the way can read them.
+          Passwords would be sent to the directory unencrypted and could be read on the network.
         </Alert>
       )}
       <TextInput
         label="Search as"
-        description="DN of a user who may read people and groups, and needs no other right; empty: as nobody"
+        description="DN of a directory user with read access to users and groups; if empty, users are searched anonymously and groups as the user"
         placeholder="cn=shardboard,ou=services,dc=example,dc=org"
         maxLength={1000}
         autoComplete="off"
@@ -124,8 +124,8 @@ export function LdapDialog({ before, then, onClose }: Props) {
       />
       {text.bind_dn && (
         <PasswordInput
-          label="Password of that user"
-          description={isSame && before.bind_pass ? 'Left empty, it stays as it is' : undefined}
+          label="Password of the search user"
+          description={isSame && before.bind_pass ? 'If empty, the current password is kept' : undefined}
           maxLength={1000}
           autoComplete="off"
           value={password}
@@ -133,29 +133,29 @@ export function LdapDialog({ before, then, onClose }: Props) {
         />
       )}
       <fieldset className={classes.mappings}>
-        <legend>Whose name it is</legend>
+        <legend>Users</legend>
         <NativeSelect
-          label="People are found"
+          label="Find users"
           data={[
             { value: 'search', label: 'By a search' },
-            { value: 'template', label: 'By their DN, which has the name in it' },
+            { value: 'template', label: 'By a DN template' },
           ]}
           value={bySearch ? 'search' : 'template'}
           onChange={(event) => setBySearch(event.currentTarget.value === 'search')}
         />
         {bySearch ? (
           <QueryFields
-            of="people"
-            description="%u is the name that was typed; Active Directory: (sAMAccountName=%u)"
-            query={person}
-            onChange={setPerson}
+            of="users"
+            description="%u is the entered name; for Active Directory: (sAMAccountName=%u)"
+            query={userQuery}
+            onChange={setUserQuery}
           />
         ) : (
           <TextInput
             className={classes.whole ?? ''}
-            label="DN of a person"
-            description="%u is the name that was typed"
-            placeholder="uid=%u,ou=people,dc=example,dc=org"
+            label="DN template"
+            description="%u is the entered name"
+            placeholder="uid=%u,ou=users,dc=example,dc=org"
             maxLength={1000}
             spellCheck={false}
             {...field('user_dn_template')}
@@ -163,12 +163,12 @@ export function LdapDialog({ before, then, onClose }: Props) {
         )}
       </fieldset>
       <fieldset className={classes.mappings}>
-        <legend>Groups of a person</legend>
+        <legend>Groups of a user</legend>
         <NativeSelect
-          label="Groups are found"
+          label="Find groups"
           data={[
             { value: 'search', label: 'By a search' },
-            { value: 'attribute', label: 'By an attribute of the person' },
+            { value: 'attribute', label: 'By an attribute of the user' },
           ]}
           value={byAttribute ? 'attribute' : 'search'}
           onChange={(event) => setByAttribute(event.currentTarget.value === 'attribute')}
@@ -184,17 +184,17 @@ export function LdapDialog({ before, then, onClose }: Props) {
         ) : (
           <QueryFields
             of="groups"
-            description="%D is the DN of the person; Active Directory, groups within groups as well: (member:1.2.840.113556.1.4.1941:=%D)"
-            query={group}
-            onChange={setGroup}
+            description="%D is the DN of the user; for Active Directory with nested groups: (member:1.2.840.113556.1.4.1941:=%D)"
+            query={groupQuery}
+            onChange={setGroupQuery}
           />
         )}
       </fieldset>
       <details>
-        <summary>Times and certificate</summary>
+        <summary>Timeouts and certificate</summary>
         <div className={classes.more}>
           <NumberInput
-            label="A server has to answer within"
+            label="Timeout per server"
             suffix=" s"
             min={5}
             max={60}
@@ -203,8 +203,8 @@ export function LdapDialog({ before, then, onClose }: Props) {
             onChange={setTimeout}
           />
           <NumberInput
-            label="A password that was right is not asked about again for"
-            description="Of programs that send it with every call. As long a changed password, or a lost group, may go unnoticed by them"
+            label="Cache correct passwords for"
+            description="Applies to programs that send the password with each request; a changed password or a lost group takes effect for them after this time"
             suffix=" s"
             min={0}
             max={86400}
@@ -213,8 +213,8 @@ export function LdapDialog({ before, then, onClose }: Props) {
             onChange={setRemembered}
           />
           <PemField
-            label="Authority of the servers’ certificates (PEM)"
-            description="Only where it is none that this machine trusts. With one, no other is trusted."
+            label="CA of the server certificates (PEM)"
+            description="Required only if the console’s machine does not trust this CA. If set, no other CA is trusted."
             value={text.ca_cert}
             onChange={(ca_cert) => setText({ ...text, ca_cert })}
           />
@@ -236,7 +236,7 @@ function QueryFields({ of, description, query, onChange }: QueryProps) {
     <>
       <TextInput
         className={classes.whole ?? ''}
-        label={`Below which entry ${of} are`}
+        label={`Search base for ${of}`}
         placeholder={`ou=${of},dc=example,dc=org`}
         maxLength={1000}
         spellCheck={false}
@@ -244,7 +244,7 @@ function QueryFields({ of, description, query, onChange }: QueryProps) {
         onChange={(event) => onChange({ ...query, base: event.currentTarget.value })}
       />
       <NativeSelect
-        label={`Which entries are ${of}`}
+        label={`Search scope for ${of}`}
         data={[...SCOPES]}
         value={query.scope ?? 'subtree'}
         onChange={(event) =>
@@ -253,7 +253,7 @@ function QueryFields({ of, description, query, onChange }: QueryProps) {
       />
       <TextInput
         className={classes.whole ?? ''}
-        label={`Filter of ${of}`}
+        label={`Filter for ${of}`}
         description={description}
         maxLength={1000}
         spellCheck={false}

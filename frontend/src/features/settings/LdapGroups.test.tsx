@@ -39,7 +39,7 @@ async function show(mappings: LdapMapping[]) {
   await waitFor(() => expect(answered).toHaveBeenCalled());
 }
 
-const ordered = async () => {
+const sentRequest = async () => {
   await waitFor(() =>
     expect(answered.mock.calls.some(([, { method }]) => method !== 'GET')).toBe(true),
   );
@@ -48,24 +48,24 @@ const ordered = async () => {
   return { path, method, body: body && JSON.parse(body) };
 };
 
-it('says that nobody can sign in as long as no group has a role, and adds one', async () => {
+it('warns that users cannot sign in while no group has a role, and adds a group', async () => {
   await show([]);
   await screen.findByText(/No group has a role yet/);
-  fireEvent.click(screen.getByRole('button', { name: 'Add a group…' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Add group…' }));
   const dialog = within(await screen.findByRole('dialog'));
   expect(dialog.getByRole<HTMLButtonElement>('button', { name: 'Add' }).disabled).toBe(true);
   fireEvent.change(dialog.getByLabelText(/^Name/), { target: { value: ' Readers ' } });
   fireEvent.change(dialog.getByLabelText(/^DN/), { target: { value: 'cn=readers,dc=org' } });
   fireEvent.change(dialog.getByLabelText(/^Role/), { target: { value: '5' } });
   fireEvent.click(dialog.getByRole('button', { name: 'Add' }));
-  expect(await ordered()).toEqual({
+  expect(await sentRequest()).toEqual({
     path: '/v1/ldap_mappings',
     method: 'POST',
     body: { name: 'Readers', dn: 'cn=readers,dc=org', role_uids: [5] },
   });
 });
 
-it('changes and removes one', async () => {
+it('shows the role of a group and removes the group', async () => {
   await show([DBA]);
   const row = within((await screen.findByText(DBA.dn)).closest('tr') as HTMLElement);
   expect(row.getByText('Admin')).toBeDefined();
@@ -74,5 +74,5 @@ it('changes and removes one', async () => {
   const dialog = within(await screen.findByRole('dialog'));
   expect(dialog.getByText(/no longer gives the role Admin/)).toBeDefined();
   fireEvent.click(dialog.getByRole('button', { name: 'Remove' }));
-  expect(await ordered()).toMatchObject({ path: '/v1/ldap_mappings/3', method: 'DELETE' });
+  expect(await sentRequest()).toMatchObject({ path: '/v1/ldap_mappings/3', method: 'DELETE' });
 });

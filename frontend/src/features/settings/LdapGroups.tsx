@@ -1,4 +1,4 @@
-/** Groups of the directory and the roles that they give, in the order in which they count. */
+/** Groups of the directory and their roles, in order of precedence. */
 import { ActionIcon, Alert, Button, Menu, NativeSelect, TextInput } from '@mantine/core';
 import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -13,7 +13,7 @@ import classes from './settings.module.css';
 
 interface Asking {
   what: 'save' | 'remove';
-  /** None: a new one. */
+  /** Undefined for a new group. */
   row?: LdapMapping;
 }
 
@@ -53,13 +53,12 @@ export function LdapGroups({ roles }: { roles: readonly Role[] }) {
         rowKey={({ uid }) => uid}
         empty={
           <Alert color="yellow">
-            No group has a role yet: nobody can sign in by the directory. Add the group of those who
-            may.
+            No group has a role yet, so users cannot sign in with LDAP. Add the groups whose members can sign in.
           </Alert>
         }
       />
       <Button variant="subtle" size="compact-sm" onClick={() => setAsking({ what: 'save' })}>
-        Add a group…
+        Add group…
       </Button>
       {asking?.what === 'save' && <GroupDialog before={asking.row} roles={roles} onClose={close} />}
       {asking?.what === 'remove' && asking.row && (
@@ -79,7 +78,7 @@ function Actions({ row, ask }: { row: LdapMapping; ask: (what: 'save' | 'remove'
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item leftSection={<IconEdit size={15} />} onClick={() => ask('save')}>
-          Change…
+          Edit…
         </Menu.Item>
         <Menu.Item
           color="var(--broken)"
@@ -104,18 +103,18 @@ function GroupDialog({ before, roles, onClose }: GroupProps) {
   const [name, setName] = useState(before?.name ?? '');
   const [dn, setDn] = useState(before?.dn ?? '');
   const [role, setRole] = useState(`${before?.role_uids[0] ?? ''}`);
-  const wanted = { name: name.trim(), dn: dn.trim(), role_uids: [Number(role)] };
+  const mapping = { name: name.trim(), dn: dn.trim(), role_uids: [Number(role)] };
   return (
     <Ask
-      title={before ? `Change ${before.name}` : 'Add a group'}
+      title={before ? `Edit ${before.name}` : 'Add group'}
       action={before ? 'Save' : 'Add'}
-      disabled={!wanted.name || !wanted.dn || !role}
-      onConfirm={() => then(saveLdapMapping(before?.uid, wanted))}
+      disabled={!mapping.name || !mapping.dn || !role}
+      onConfirm={() => then(saveLdapMapping(before?.uid, mapping))}
       onClose={onClose}
     >
       <TextInput
         label="Name"
-        description="What it is called here"
+        description="Name of the group in Shardboard"
         required
         maxLength={120}
         data-autofocus
@@ -124,7 +123,7 @@ function GroupDialog({ before, roles, onClose }: GroupProps) {
       />
       <TextInput
         label="DN"
-        description="Of the group in the directory"
+        description="DN of the group in the directory"
         placeholder="cn=dba,ou=groups,dc=example,dc=org"
         required
         maxLength={1000}
@@ -134,7 +133,7 @@ function GroupDialog({ before, roles, onClose }: GroupProps) {
       />
       <NativeSelect
         label="Role"
-        description="Who is in several groups of the list has the role of the topmost one"
+        description="Users in several groups of the list get the role of the topmost group"
         data={[
           { value: '', label: 'Choose a role', disabled: true },
           ...roles.map(({ uid, name: label }) => ({ value: `${uid}`, label })),
@@ -163,8 +162,7 @@ function RemoveGroup({ row, role, onClose }: RemoveProps) {
       onClose={onClose}
     >
       <span>
-        From the next sign-in on this group no longer gives the role {role}. Who is in no other
-        group of the list is refused then, and signed out everywhere.
+        From the next sign-in on, this group no longer gives the role {role}. Users who are in no other group of the list are then rejected and signed out everywhere.
       </span>
     </Ask>
   );

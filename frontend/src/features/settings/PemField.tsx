@@ -1,4 +1,4 @@
-/** PEM, pasted or from a file. */
+/** Text field for PEM content, pasted or read from a file. */
 import { Button, FileButton, Textarea } from '@mantine/core';
 import classes from './settings.module.css';
 
@@ -9,12 +9,12 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-/** More is no PEM: a file that was chosen by mistake must not stop the page. */
-const MOST = 64 * 1024;
+/** Maximum length in bytes. Larger files are not PEM, and a file that was chosen by mistake must not block the web UI. */
+const MAX_LENGTH = 64 * 1024;
 
 export function PemField({ label, description, value, onChange }: Props) {
   const read = async (file: File | null) => {
-    if (file) onChange(await file.slice(0, MOST).text());
+    if (file) onChange(await file.slice(0, MAX_LENGTH).text());
   };
   return (
     <div className={classes.pem}>
@@ -22,7 +22,7 @@ export function PemField({ label, description, value, onChange }: Props) {
         label={label}
         description={description}
         rows={5}
-        maxLength={MOST}
+        maxLength={MAX_LENGTH}
         spellCheck={false}
         autoComplete="off"
         value={value}
@@ -32,7 +32,7 @@ export function PemField({ label, description, value, onChange }: Props) {
       <FileButton onChange={read} inputProps={{ 'aria-label': `File: ${label}` }}>
         {(props) => (
           <Button {...props} variant="subtle" size="compact-sm">
-            Choose a file…
+            Choose file…
           </Button>
         )}
       </FileButton>

@@ -66,16 +66,16 @@ async function show(may = true) {
 const days = () => screen.getByLabelText('Events');
 
 describe('PolicyForm', () => {
-  it('shows the rules that the console knows, and what is not by default', async () => {
+  it('shows the settings that the console has, and the defaults of changed ones', async () => {
     await show();
     expect(screen.queryByText('Canary writes per second')).toBeNull();
     expect(screen.getByText(/default: 90 days/)).toBeTruthy();
   });
 
-  it('saves what was changed, and nothing else', async () => {
+  it('saves only changed settings', async () => {
     await show();
     fireEvent.click(screen.getByLabelText('Allow drills'));
-    fireEvent.change(screen.getByLabelText('Pace of resharding'), { target: { value: 'fast' } });
+    fireEvent.change(screen.getByLabelText('Resharding pace'), { target: { value: 'fast' } });
     fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
     await waitFor(() => expect(sent).toHaveLength(1));
     expect(sent[0]).toEqual([
@@ -85,7 +85,7 @@ describe('PolicyForm', () => {
     ]);
   });
 
-  it('saves settings of the cluster by their own call', async () => {
+  it('saves policy and cluster settings with separate requests', async () => {
     await show();
     const host = screen.getByLabelText('Host');
     fireEvent.change(host, { target: { value: 'mail example' } });
@@ -100,7 +100,7 @@ describe('PolicyForm', () => {
     ]);
   });
 
-  it('lets the reader decide about what somebody else changed meanwhile', async () => {
+  it('shows conflicting changes of another user and saves the chosen value', async () => {
     await show();
     fireEvent.change(days(), { target: { value: '7' } });
     stored = { ...POLICY, events_keep_days: 60 };
@@ -108,34 +108,34 @@ describe('PolicyForm', () => {
     save();
     const alert = await screen.findByRole('alert');
     expect(alert.textContent).toContain(
-      'Events: it was 30 days and is 60 days now; you want 7 days.',
+      'Events: changed from 30 days to 60 days; your value is 7 days.',
     );
     expect(sent).toEqual([]);
-    fireEvent.click(screen.getByRole('button', { name: 'Change it to mine' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Use my values' }));
     save();
     await waitFor(() => expect(sent).toHaveLength(1));
     expect(sent[0]?.[2]).toEqual({ events_keep_days: 7 });
   });
 
-  it('sets one back to its default', async () => {
+  it('resets a setting to its default', async () => {
     await show();
-    fireEvent.click(screen.getByRole('button', { name: 'Events: back to the default' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Events: reset to default' }));
     fireEvent.click(screen.getByRole('button', { name: /^Save 1\schange$/ }));
     await waitFor(() => expect(sent).toHaveLength(1));
     expect(sent[0]?.[2]).toEqual({ events_keep_days: 90 });
   });
 
-  it('does not send what is out of range', async () => {
+  it('does not save a value outside the range', async () => {
     await show();
     fireEvent.change(days(), { target: { value: '36501' } });
     fireEvent.blur(days());
-    expect(screen.getByText('A whole number from 0 to 36500')).toBeTruthy();
+    expect(screen.getByText('Enter a whole number from 0 to 36500')).toBeTruthy();
     expect(screen.getByRole('button', { name: /^Save/ }).hasAttribute('disabled')).toBe(true);
     fireEvent.click(screen.getByRole('button', { name: 'Discard' }));
-    expect(screen.queryByText(/A whole number/)).toBeNull();
+    expect(screen.queryByText(/Enter a whole number/)).toBeNull();
   });
 
-  it('tells why the console refused, and keeps what was typed', async () => {
+  it('shows why the console refused a change, and keeps the entered value', async () => {
     refusal = 'drills_enabled must be true or false';
     await show();
     fireEvent.click(screen.getByLabelText('Allow drills'));
@@ -144,7 +144,7 @@ describe('PolicyForm', () => {
     expect((screen.getByLabelText('Allow drills') as HTMLInputElement).checked).toBe(true);
   });
 
-  it('knows its own change as its own when the other half was refused', async () => {
+  it('treats a stored change as its own if the second request is refused', async () => {
     await show();
     fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'mail.example' } });
     fireEvent.change(days(), { target: { value: '7' } });
@@ -160,16 +160,16 @@ describe('PolicyForm', () => {
     expect(sent[2]?.[2]).toEqual({ events_keep_days: 8 });
   });
 
-  it('sets all back when that is confirmed, and saves nothing that was typed', async () => {
+  it('resets all settings after confirmation and saves no other change', async () => {
     await show();
     fireEvent.click(screen.getByLabelText('Allow drills'));
-    fireEvent.click(screen.getByRole('button', { name: 'Back to all defaults…' }));
-    fireEvent.click(await screen.findByRole('button', { name: 'Set back' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Reset all to defaults…' }));
+    fireEvent.click(await screen.findByRole('button', { name: 'Reset all' }));
     await waitFor(() => expect(sent).toHaveLength(1));
     expect(sent[0]).toEqual(['PUT', '/v1/cluster/policy/restore_default', undefined]);
   });
 
-  it('is only read by who may not change it', async () => {
+  it('is read-only for roles without the permission', async () => {
     await show(false);
     expect((screen.getByLabelText('Allow drills') as HTMLInputElement).disabled).toBe(true);
     expect(screen.queryByRole('button', { name: /Save/ })).toBeNull();

@@ -1,4 +1,4 @@
-/** The rules of the cluster: seen by everybody, changed by administrators, saved together. */
+/** Form for the cluster settings and policy: visible to all users, editable by administrators, saved together. */
 import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -50,7 +50,7 @@ export function PolicyForm({ may }: { may: boolean }) {
   const ofCluster = useQuery(rulesQuery('cluster'));
   const error = policy.error ?? settings.error ?? ofPolicy.error ?? ofCluster.error;
   if (policy.data && settings.data && ofPolicy.data && ofCluster.data) {
-    // Some rules are in both; the policy comes first.
+    // Some settings are in both; the policy takes precedence.
     const now = { ...settings.data, ...policy.data };
     return <Form now={now} rules={{ ...ofCluster.data, ...ofPolicy.data }} may={may} />;
   }
@@ -66,15 +66,15 @@ interface FormProps {
 function Form({ now, rules, may }: FormProps) {
   const client = useQueryClient();
   const [edit, setEdit] = useState<Edit<Values>>(untouched);
-  const [asked, setAsked] = useState(false);
+  const [isResetOpen, setResetOpen] = useState(false);
   const names = changed(edit, now);
   const values = { ...now, ...edit.patch };
-  const isFaulty = names.some((name) => {
+  const isInvalid = names.some((name) => {
     const [rule, value] = [rules[name], values[name]];
     return rule && value !== undefined && faultOf(rule, value);
   });
   const conflicts = conflictsOf(edit, now);
-  const wanted = (stored: Values, ofCluster: boolean) =>
+  const changedFields = (stored: Values, ofCluster: boolean) =>
     changed(edit, stored).filter((name) => isOfCluster(name) === ofCluster);
   const valuesOf = (fields: readonly string[]) =>
     Object.fromEntries(
@@ -83,12 +83,12 @@ function Form({ now, rules, may }: FormProps) {
         return value === undefined ? [] : [[name, value]];
       }),
     );
-  const reread = () =>
-    // Also what the policy says of those who are signed in.
+  const reload = () =>
+    // The session depends on the policy, too.
     [policyQuery, settingsQuery, sessionQuery].map(({ queryKey }) =>
       client.invalidateQueries({ queryKey }),
     );
-  /** They are stored; what was typed meanwhile is not. */
+  /** Drop the stored fields from the edit, but keep fields that changed again while they were saved. */
   const settle = (fields: readonly string[]) =>
     setEdit((before) =>
       takeTheirs(
@@ -97,20 +97,20 @@ function Form({ now, rules, may }: FormProps) {
       ),
     );
   const save = useSubmit(async () => {
-    // Nothing announces what others change.
+    // No event reports changes of other users, so read the stored values before saving.
     const [settings, policy] = await Promise.all([readSettings(), readPolicy()]);
     client.setQueryData(settingsQuery.queryKey, settings);
     client.setQueryData(policyQuery.queryKey, policy);
     const stored = { ...settings, ...policy };
-    if (conflictsOf(edit, stored).length) return; // shown, for the reader to decide
+    if (conflictsOf(edit, stored).length) return; // The form shows the conflicts, and the user decides.
     for (const [fields, send] of [
-      [wanted(stored, false), setPolicy],
-      [wanted(stored, true), setSettings],
+      [changedFields(stored, false), setPolicy],
+      [changedFields(stored, true), setSettings],
     ] as const) {
       if (!fields.length) continue;
       await send(valuesOf(fields));
-      settle(fields); // whatever becomes of the rest
-      await Promise.all(reread());
+      settle(fields); // These fields are stored even if the next request fails.
+      await Promise.all(reload());
     }
     settle(Object.keys(edit.patch));
   });
@@ -119,7 +119,7 @@ function Form({ now, rules, may }: FormProps) {
       className={classes.form}
       onSubmit={(event) => {
         event.preventDefault();
-        if (names.length && !isFaulty && !conflicts.length) save.submit();
+        if (names.length && !isInvalid && !conflicts.length) save.submit();
       }}
     >
       {!may && <Alert color="gray">{ROLE_FORBIDS}</Alert>}
@@ -129,7 +129,7 @@ function Form({ now, rules, may }: FormProps) {
             {known.map((each) => {
               const rule = rules[each.name];
               const value = values[each.name];
-              // A console of another release may not know it.
+              // A console of another release may not have this setting.
               if (!rule || value === undefined) return null;
               return (
                 <RuleRow
@@ -158,7 +158,7 @@ function Form({ now, rules, may }: FormProps) {
         <div className={classes.buttons}>
           <Button
             type="submit"
-            disabled={!names.length || isFaulty || conflicts.length > 0}
+            disabled={!names.length || isInvalid || conflicts.length > 0}
             loading={save.busy}
           >
             {names.length ? `Save ${plural(names.length, 'change')}` : 'Save'}
@@ -166,23 +166,23 @@ function Form({ now, rules, may }: FormProps) {
           <Button variant="default" disabled={!names.length} onClick={() => setEdit(untouched)}>
             Discard
           </Button>
-          <Button variant="subtle" className={classes.all ?? ''} onClick={() => setAsked(true)}>
-            Back to all defaults…
+          <Button variant="subtle" className={classes.all ?? ''} onClick={() => setResetOpen(true)}>
+            Reset all to defaults…
           </Button>
         </div>
       )}
-      {asked && (
+      {isResetOpen && (
         <Ask
-          title="Set every rule back to its default?"
-          action="Set back"
+          title="Reset all settings to their defaults?"
+          action="Reset all"
           onConfirm={async () => {
             await restorePolicy();
             setEdit(untouched);
-            await Promise.all(reread());
+            await Promise.all(reload());
           }}
-          onClose={() => setAsked(false)}
+          onClose={() => setResetOpen(false)}
         >
-          Also those that are not shown here. Databases that exist keep their own settings.
+          This includes settings that are not shown here. Existing databases keep their settings.
         </Ask>
       )}
     </form>
@@ -197,8 +197,8 @@ interface RowProps {
   onChange: (value: Value) => void;
 }
 
-/** Whether the field itself does not say what its number means. */
-const isSaidBetter = ({ unit, zero }: Known, value: Value): boolean =>
+/** Return whether to show the formatted value next to the field, because the raw number is hard to read. */
+const needsFormattedValue = ({ unit, zero }: Known, value: Value): boolean =>
   (value === 0 && zero !== undefined) ||
   ((unit === 'seconds' || unit === 'minutes' || unit === 'bytes') && Number.isFinite(value));
 
@@ -259,7 +259,7 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
           />
         )}
         <div className={classes.help}>
-          {isSaidBetter(known, value) && <span>{valueWords(known, value)} · </span>}
+          {needsFormattedValue(known, value) && <span>{valueWords(known, value)} · </span>}
           {isDefault ? (
             'default'
           ) : (
@@ -269,10 +269,10 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
                 <Button
                   size="compact-xs"
                   variant="subtle"
-                  aria-label={`${known.label}: back to the default`}
+                  aria-label={`${known.label}: reset to default`}
                   onClick={() => onChange(rule.default)}
                 >
-                  Set back
+                  Reset
                 </Button>
               )}
             </>

@@ -58,14 +58,14 @@ const save = async () => {
   return JSON.parse(answered.mock.calls[0]?.[1].body);
 };
 
-it('sets a provider up, with groups and their roles', async () => {
+it('configures a provider with groups and their roles', async () => {
   show(null);
   expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Save' }).disabled).toBe(true);
   type(/^Issuer/, 'https://login.example.org');
   type(/^Client ID/, 'shardboard');
   type(/^Client secret/, 's3cret');
-  fireEvent.click(screen.getByRole('button', { name: 'Add a group' }));
-  fireEvent.click(screen.getByRole('button', { name: 'Add a group' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Add group' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Add group' }));
   const [first] = screen.getAllByLabelText('Group');
   fireEvent.change(first as HTMLElement, { target: { value: ' dba ' } });
   type('Role of dba', '1');
@@ -81,12 +81,12 @@ it('sets a provider up, with groups and their roles', async () => {
   });
 });
 
-it('wants a secret, or to be told that there is none', async () => {
+it('requires a secret or a public client', async () => {
   show(BEFORE);
   const save = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' });
   expect(save().disabled).toBe(false);
   type(/^Client ID/, 'another');
-  expect(save().disabled, 'the secret is not sent to another client').toBe(true);
+  expect(save().disabled, 'the stored secret is not used for another client').toBe(true);
   fireEvent.click(screen.getByLabelText(/^No secret/));
   expect(save().disabled).toBe(false);
   fireEvent.click(save());
@@ -94,10 +94,10 @@ it('wants a secret, or to be told that there is none', async () => {
   expect(JSON.parse(answered.mock.calls[0]?.[1].body)).toMatchObject({ client_secret: '' });
 });
 
-it('keeps what is not changed, the secret as well', async () => {
+it('keeps unchanged settings, including the secret', async () => {
   show(BEFORE);
   const groups = within(screen.getByRole('group', { name: 'Groups and their roles' }));
-  fireEvent.click(groups.getByRole('button', { name: 'Take away dba' }));
+  fireEvent.click(groups.getByRole('button', { name: 'Remove dba' }));
   fireEvent.click(screen.getByRole('switch'));
   const { has_client_secret, redirect_uri, ...kept } = BEFORE;
   expect(await save()).toEqual({ ...kept, enabled: false, roles: [] });

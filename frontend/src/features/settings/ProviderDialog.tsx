@@ -1,4 +1,4 @@
-/** The provider of single sign-on, as it is set. Saving asks it first whether it is one. */
+/** Dialog for the single sign-on provider. When it is saved, the console first checks the provider. */
 import {
   ActionIcon,
   Button,
@@ -18,7 +18,7 @@ import { PemField } from './PemField';
 import classes from './settings.module.css';
 
 interface Props {
-  /** Null: there is none yet. */
+  /** Null if no provider is configured. */
   before: OidcSettings | null;
   roles: readonly Role[];
   then: (ordered: Promise<unknown>) => Promise<unknown>;
@@ -56,7 +56,7 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
   const choices = roles.map(({ uid, name }) => ({ value: `${uid}`, label: name }));
   const isSame = before?.issuer === text.issuer && before.client_id === text.client_id;
   const hasSecret = isPublic || secret !== '' || (isSame && before.has_client_secret);
-  const wanted: NewOidcSettings = {
+  const settings: NewOidcSettings = {
     ...text,
     enabled,
     ...(isPublic ? { client_secret: '' } : secret && { client_secret: secret }),
@@ -65,7 +65,7 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
       .map(({ group, role }) => ({ group: group.trim(), role_uid: Number(role) })),
     default_role_uid: others ? Number(others) : null,
   };
-  const here = before?.redirect_uri ?? `${location.origin}/v1/session/sso/callback`;
+  const redirectUri = before?.redirect_uri ?? `${location.origin}/v1/session/sso/callback`;
   const change = (key: number, part: Partial<Mapping>) =>
     setMappings(mappings.map((each) => (each.key === key ? { ...each, ...part } : each)));
   const add = () => {
@@ -78,17 +78,17 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
       action="Save"
       size="lg"
       disabled={!text.issuer || !text.client_id || !text.name || !hasSecret}
-      onConfirm={() => then(saveOidc(wanted))}
+      onConfirm={() => then(saveOidc(settings))}
       onClose={onClose}
     >
       <Switch
-        label="People can sign in by it"
+        label="Users can sign in with single sign-on"
         checked={enabled}
         onChange={(event) => setEnabled(event.currentTarget.checked)}
       />
       <TextInput
         label="Issuer"
-        description="As the provider writes it, such as https://login.example.org/realms/main"
+        description="The issuer URL exactly as the provider publishes it, such as https://login.example.org/realms/main"
         required
         maxLength={1000}
         data-autofocus
@@ -96,16 +96,16 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
       />
       <Textarea
         label="Redirect URI"
-        description="Register this with the provider"
+        description="Register this URI with the provider"
         readOnly
         autosize
-        value={here}
+        value={redirectUri}
       />
       <TextInput label="Client ID" required maxLength={500} {...field('client_id')} />
       <PasswordInput
         label="Client secret"
         description={
-          isSame && before.has_client_secret ? 'Left empty, the one that is set stays' : undefined
+          isSame && before.has_client_secret ? 'If empty, the current secret is kept' : undefined
         }
         maxLength={1000}
         autoComplete="off"
@@ -114,13 +114,13 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
         onChange={(event) => setSecret(event.currentTarget.value)}
       />
       <Checkbox
-        label="No secret: a public client, which proves itself by PKCE alone"
+        label="No secret: a public client that uses only PKCE"
         checked={isPublic}
         onChange={(event) => setPublic(event.currentTarget.checked)}
       />
       <TextInput
         label="Name"
-        description="On the button: Sign in with …"
+        description="Shown on the sign-in button: Sign in with …"
         required
         maxLength={64}
         {...field('name')}
@@ -128,8 +128,7 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
       <fieldset className={classes.mappings}>
         <legend>Groups and their roles</legend>
         <span className={classes.help}>
-          At every sign-in the first group of this list that somebody is in gives the role. Without
-          any, and without a role for others, roles are given to users here.
+          At every sign-in, the first group of this list that the user belongs to determines the role. Without groups and a default role, you set the role of each user in Shardboard.
         </span>
         {mappings.map(({ key, group, role }) => (
           <div key={key} className={classes.mapping}>
@@ -149,7 +148,7 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
             <ActionIcon
               variant="subtle"
               color="gray"
-              aria-label={`Take away ${group || 'the group'}`}
+              aria-label={`Remove ${group || 'the group'}`}
               onClick={() => setMappings(mappings.filter((each) => each.key !== key))}
             >
               <IconTrash size={16} />
@@ -157,12 +156,12 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
           </div>
         ))}
         <Button variant="subtle" size="compact-sm" onClick={add}>
-          Add a group
+          Add group
         </Button>
         <NativeSelect
-          label={mappings.length ? 'Who is in none of them' : 'Everybody'}
+          label={mappings.length ? 'Users in none of these groups' : 'All users'}
           data={[
-            { value: '', label: mappings.length ? 'Is refused' : 'Has the role given here' },
+            { value: '', label: mappings.length ? 'Rejected' : 'Role set in Shardboard' },
             ...choices,
           ]}
           value={others}
@@ -173,16 +172,16 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
         <summary>Claims, scope and certificate</summary>
         <div className={classes.more}>
           <TextInput
-            label="Claim with the user’s name"
-            description="What users are called here, such as email or upn: one that people cannot choose for themselves"
+            label="Claim with the user name"
+            description="The claim that contains the user name in Shardboard, such as email or upn; use one that users cannot choose themselves"
             maxLength={100}
             {...field('username_claim')}
           />
           <TextInput label="Claim with the groups" maxLength={100} {...field('groups_claim')} />
           <TextInput label="Scope" maxLength={500} {...field('scope')} />
           <PemField
-            label="Authority of the provider’s certificate (PEM)"
-            description="Only where it is none that this machine trusts."
+            label="CA of the provider’s certificate (PEM)"
+            description="Required only if the console’s machine does not trust this CA."
             value={text.ca}
             onChange={(ca) => setText({ ...text, ca })}
           />

@@ -57,46 +57,46 @@ function show(may = true) {
 const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
 
 describe('ShardCertificates', () => {
-  it('makes new certificates, or replaces the authorities', async () => {
+  it('renews certificates and replaces CAs', async () => {
     show();
     await screen.findByText('orders');
     screen.getByText('SHA-256 abababababababab…');
-    fireEvent.click(button('New certificates…'));
-    fireEvent.click(button('Make new ones'));
+    fireEvent.click(button('Renew certificates…'));
+    fireEvent.click(button('Renew certificates'));
     await waitFor(() => expect(orders).toEqual([{}]));
-    await waitFor(() => expect(screen.queryByText(/is still let in/)).toBeNull());
-    fireEvent.click(button('Replace the authorities…'));
-    fireEvent.click(button('Replace them'));
+    await waitFor(() => expect(screen.queryByText(/remain valid until they expire/)).toBeNull());
+    fireEvent.click(button('Replace CAs…'));
+    fireEvent.click(button('Replace CAs'));
     await waitFor(() => expect(orders).toEqual([{}, { authority: true }]));
-    await screen.findByText('Step 1 of 3: the next authority is trusted, too');
+    await screen.findByText('Step 1 of 3: the next CA is also trusted');
   });
 
-  it('follows the steps to the end', async () => {
+  it('shows each step until the replacement is complete', async () => {
     vi.useFakeTimers();
     replacing = 'shown';
     show();
     const pass = () => act(() => vi.advanceTimersByTimeAsync(4000));
     await pass();
-    screen.getByText('Step 2 of 3: certificates of the next authority are shown');
+    screen.getByText('Step 2 of 3: certificates of the next CA are served');
     replacing = 'forgotten';
     await pass();
-    screen.getByText('Step 3 of 3: the one before is forgotten');
+    screen.getByText('Step 3 of 3: the previous CA is removed');
     replacing = '';
     await pass();
     screen.getByText('SHA-256 abababababababab…');
   });
 
-  it('says that there is nothing to replace', async () => {
+  it('disables the replacement if no database is encrypted', async () => {
     encrypted = [];
     show();
-    await screen.findByText(/No database encrypts/);
-    expect(button('Replace the authorities…').disabled).toBe(true);
+    await screen.findByText(/No database uses encryption/);
+    expect(button('Replace CAs…').disabled).toBe(true);
   });
 
-  it('lets others look only', async () => {
+  it('is read-only for roles without the permission', async () => {
     show(false);
     await screen.findByText('orders');
-    expect(button('New certificates…').disabled).toBe(true);
-    expect(button('Replace the authorities…').title).not.toBe('');
+    expect(button('Renew certificates…').disabled).toBe(true);
+    expect(button('Replace CAs…').title).not.toBe('');
   });
 });

@@ -1,4 +1,4 @@
-/** What the shards and proxies of each database prove to each other, and how it is replaced. */
+/** Certificates that shards and proxies of each encrypted database use between nodes, and their replacement. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -15,86 +15,80 @@ import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import classes from './settings.module.css';
 
-type Shown = Certificates['data_internode_encryption'][number];
+type DatabaseCertificate = Certificates['data_internode_encryption'][number];
 
-/** Milliseconds between two looks while an authority is being replaced, and at other times: the removal of a node begins it, too. */
-const FOLLOW = 2000;
-const LOOK = 15_000;
-/** By the step that shards are being told of. */
+/** Polling interval in milliseconds while a CA is being replaced, and at other times. The removal of a node also starts a replacement. */
+const BUSY_POLL_MS = 2000;
+const IDLE_POLL_MS = 15_000;
+/** Descriptions of the steps of a CA replacement. */
 const STEPS: Record<string, string> = {
-  announced: 'Step 1 of 3: the next authority is trusted, too',
-  shown: 'Step 2 of 3: certificates of the next authority are shown',
-  forgotten: 'Step 3 of 3: the one before is forgotten',
+  announced: 'Step 1 of 3: the next CA is also trusted',
+  shown: 'Step 2 of 3: certificates of the next CA are served',
+  forgotten: 'Step 3 of 3: the previous CA is removed',
 };
 
 export function ShardCertificates({ may }: { may: boolean }) {
   const { data, error } = useQuery({
     ...certificatesQuery,
     refetchInterval: ({ state }) =>
-      state.data?.data_internode_encryption.some(({ replacing }) => replacing) ? FOLLOW : LOOK,
+      state.data?.data_internode_encryption.some(({ replacing }) => replacing) ? BUSY_POLL_MS : IDLE_POLL_MS,
   });
   const bdbs = useQuery(bdbsQuery).data;
   const [dialog, setDialog] = useState<'rotate' | 'replace'>();
   const close = () => setDialog(undefined);
   const then = useThenAskAgain(certificatesQuery);
-  const shown = data?.data_internode_encryption;
-  const off = !may || !shown?.length;
-  const why = may ? undefined : ROLE_FORBIDS;
+  const certificates = data?.data_internode_encryption;
+  const disabled = !may || !certificates?.length;
+  const reason = may ? undefined : ROLE_FORBIDS;
   return (
     <div className={classes.form}>
       <Card title="Certificates between nodes">
         <p className={classes.words}>
-          Shards and proxies of an encrypted database let in only who shows a certificate of an
-          authority that is this database’s alone. Certificates are renewed by themselves; when a
-          node is removed, the authorities are replaced, so that what it had opens nothing.
+          Each encrypted database has a CA, and its shards and proxies accept only certificates of this CA. Certificates are renewed automatically. When a node is removed, the CAs are replaced, so that the certificates on this node are no longer accepted.
         </p>
         {error && !data && <Alert color="red">{messageOf(error)}</Alert>}
-        {!shown && !error && <Skeleton height={80} />}
-        {shown?.length === 0 && (
-          <p className={classes.words}>No database encrypts what its nodes say to each other.</p>
+        {!certificates && !error && <Skeleton height={80} />}
+        {certificates?.length === 0 && (
+          <p className={classes.words}>No database uses encryption between nodes.</p>
         )}
-        {shown && shown.length > 0 && (
+        {certificates && certificates.length > 0 && (
           <DataTable
             label="Certificates between nodes"
-            rows={shown}
+            rows={certificates}
             rowKey={({ uid }) => uid}
             columns={columnsOf((uid) => bdbs?.find((bdb) => bdb.uid === uid)?.name)}
           />
         )}
         <Group gap="xs" mt="sm">
-          <Button variant="default" disabled={off} title={why} onClick={() => setDialog('rotate')}>
-            New certificates…
+          <Button variant="default" disabled={disabled} title={reason} onClick={() => setDialog('rotate')}>
+            Renew certificates…
           </Button>
-          <Button variant="default" disabled={off} title={why} onClick={() => setDialog('replace')}>
-            Replace the authorities…
+          <Button variant="default" disabled={disabled} title={reason} onClick={() => setDialog('replace')}>
+            Replace CAs…
           </Button>
         </Group>
       </Card>
       {dialog === 'rotate' && (
         <Ask
-          title="New certificates for all encrypted databases?"
-          action="Make new ones"
+          title="Renew the certificates of all encrypted databases?"
+          action="Renew certificates"
           onConfirm={() => then(rotateCertificates())}
           onClose={close}
         >
           <span>
-            They are of the same authorities and shown from the next connection on; open ones stay.
-            Who holds one of before is still let in until it ends.
+            The CAs stay the same. New certificates are served from the next connection on; open connections stay open. Earlier certificates remain valid until they expire.
           </span>
         </Ask>
       )}
       {dialog === 'replace' && (
         <Ask
-          title="Replace the authorities of all encrypted databases?"
-          action="Replace them"
+          title="Replace the CAs of all encrypted databases?"
+          action="Replace CAs"
           onConfirm={() => then(replaceAuthorities())}
           onClose={close}
         >
           <span>
-            Order it when somebody may have copied a key from a node. Clients notice nothing. It
-            takes some seconds, or waits for a node that cannot be reached and may be alive. After
-            it, no certificate of before opens a shard; connections that are open stay until they
-            end.
+            Replace the CAs if a key may have been copied from a node. Clients are not affected. The replacement takes a few seconds; if a node is unreachable but may be running, it waits for this node. Afterwards, shards refuse all earlier certificates. Open connections stay open.
           </span>
         </Ask>
       )}
@@ -102,7 +96,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
   );
 }
 
-const columnsOf = (nameOf: (uid: number) => string | undefined): Column<Shown>[] => [
+const columnsOf = (nameOf: (uid: number) => string | undefined): Column<DatabaseCertificate>[] => [
   {
     id: 'bdb',
     header: 'Database',
@@ -116,13 +110,13 @@ const columnsOf = (nameOf: (uid: number) => string | undefined): Column<Shown>[]
   {
     id: 'until',
     optional: true,
-    header: 'Certificate until',
+    header: 'Certificate valid until',
     sort: ({ valid_until }) => valid_until,
     cell: ({ valid_until }) => <Stamp time={valid_until} />,
   },
   {
     id: 'authority',
-    header: 'Authority',
+    header: 'CA',
     cell: ({ authority, replacing }) => STEPS[replacing] ?? `SHA-256 ${authority.slice(0, 16)}…`,
   },
 ];

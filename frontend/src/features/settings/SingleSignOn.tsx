@@ -1,4 +1,4 @@
-/** Single sign-on by OpenID Connect: the provider, and which groups have which roles. */
+/** Single sign-on with OpenID Connect: the provider and the roles of its groups. */
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -24,20 +24,18 @@ export function SingleSignOn() {
     <div className={classes.form}>
       <Card title="Single sign-on">
         <p className={classes.words}>
-          People sign in with the account that they have anyway, by OpenID Connect, and their groups
-          give them their roles. Users with a password stay, and one of them an administrator: for
-          the day on which the provider does not answer.
+          Users sign in with an account of an OpenID Connect provider, and groups at the provider determine their roles. Users with a password can still sign in, and at least one of them stays an administrator in case the provider is unavailable.
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
         {data && <ProviderFacts told={data} roles={roles ?? []} />}
         <Group gap="xs" mt="sm">
           <Button variant="default" disabled={data === undefined} onClick={() => setDialog('set')}>
-            {data ? 'Change…' : 'Set up single sign-on…'}
+            {data ? 'Edit single sign-on…' : 'Set up single sign-on…'}
           </Button>
           {data && (
             <Button variant="default" onClick={() => setDialog('remove')}>
-              Remove…
+              Remove single sign-on…
             </Button>
           )}
         </Group>
@@ -48,7 +46,7 @@ export function SingleSignOn() {
       {dialog === 'remove' && data && (
         <ConfirmByTyping
           title="Remove single sign-on?"
-          warning="All who signed in by it are signed out, and can no longer sign in. They stay in the list of users."
+          warning="All users of single sign-on are signed out and can no longer sign in. The list of users keeps them."
           name={data.name ?? ''}
           action="Remove single sign-on"
           onConfirm={() => then(removeOidc())}
@@ -61,24 +59,24 @@ export function SingleSignOn() {
 
 function ProviderFacts({ told, roles }: { told: OidcSettings; roles: readonly Role[] }) {
   const nameOf = (uid: number) => roles.find((role) => role.uid === uid)?.name ?? `role ${uid}`;
-  const given = told.roles?.map(({ group, role_uid }) => `${group}: ${nameOf(role_uid)}`) ?? [];
+  const mappings = told.roles?.map(({ group, role_uid }) => `${group}: ${nameOf(role_uid)}`) ?? [];
   const other = told.default_role_uid;
   return (
     <Facts
       items={[
-        ['State', told.enabled ? 'On' : 'Off: nobody can sign in by it'],
+        ['State', told.enabled ? 'On' : 'Off: users cannot sign in with single sign-on'],
         ['Button', `Sign in with ${told.name}`],
         ['Issuer', told.issuer],
-        ['Client', told.client_id],
+        ['Client ID', told.client_id],
         [
-          'Back to',
-          <CopyInline key="back" text={told.redirect_uri} label="Copy the redirect URI" />,
+          'Redirect URI',
+          <CopyInline key="back" text={told.redirect_uri} label="Copy redirect URI" />,
         ],
         [
           'Roles',
-          given.length || other
-            ? [...given, `others: ${other ? nameOf(other) : 'refused'}`].join('; ')
-            : 'Given here, to users who are added before they sign in',
+          mappings.length || other
+            ? [...mappings, `others: ${other ? nameOf(other) : 'refused'}`].join('; ')
+            : 'Set in Shardboard for users who are added before they sign in',
         ],
       ]}
     />

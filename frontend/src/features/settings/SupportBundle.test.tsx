@@ -6,16 +6,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SupportBundle } from './SupportBundle';
 
 const answered = vi.fn();
-const handed: string[] = [];
+const downloads: string[] = [];
 
 beforeEach(() => {
-  handed.length = 0;
+  downloads.length = 0;
   vi.stubGlobal('fetch', answered);
   vi.stubGlobal('URL', { createObjectURL: () => 'blob:it', revokeObjectURL: () => undefined });
   vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(function (
     this: HTMLAnchorElement,
   ) {
-    handed.push(this.download);
+    downloads.push(this.download);
   });
 });
 afterEach(() => {
@@ -32,10 +32,10 @@ const show = (may = true) =>
       </QueryClientProvider>
     </MantineProvider>,
   );
-const button = () => screen.getByRole('button', { name: 'Download' });
+const button = () => screen.getByRole('button', { name: 'Download support bundle' });
 
 describe('SupportBundle', () => {
-  it('says that it is being made, and hands it over under its name', async () => {
+  it('shows the progress and downloads the bundle under its file name', async () => {
     let answer: (response: Response) => void = () => undefined;
     answered.mockReturnValue(
       new Promise<Response>((resolve) => {
@@ -44,23 +44,23 @@ describe('SupportBundle', () => {
     );
     show();
     fireEvent.click(button());
-    await screen.findByText(/machines are being asked/);
+    await screen.findByText(/Collecting data from all machines/);
     const headers = { 'Content-Disposition': 'attachment; filename="shardboard-cluster.tar.gz"' };
     answer(new Response('bytes', { headers }));
-    await waitFor(() => expect(handed).toEqual(['shardboard-cluster.tar.gz']));
-    expect(screen.queryByText(/machines are being asked/)).toBeNull();
+    await waitFor(() => expect(downloads).toEqual(['shardboard-cluster.tar.gz']));
+    expect(screen.queryByText(/Collecting data from all machines/)).toBeNull();
   });
 
-  it('says why there is none', async () => {
+  it('shows why no bundle could be created', async () => {
     const refusal = { error_code: 'busy', description: 'Another support bundle is being created.' };
     answered.mockResolvedValue(Response.json(refusal, { status: 409 }));
     show();
     fireEvent.click(button());
     await screen.findByText(/is being created/);
-    expect(handed).toEqual([]);
+    expect(downloads).toEqual([]);
   });
 
-  it('is not for everybody', () => {
+  it('is disabled for roles without the permission', () => {
     show(false);
     expect(button().hasAttribute('disabled')).toBe(true);
   });

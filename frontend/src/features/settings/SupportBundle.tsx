@@ -1,4 +1,4 @@
-/** All that somebody who helps from afar wants to see, as one file. */
+/** Download of the support bundle, one archive for remote diagnosis. */
 import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { ROLE_FORBIDS } from '@/api/session';
@@ -18,9 +18,7 @@ export function SupportBundle({ may }: { may: boolean }) {
     <div className={classes.form}>
       <Card title="Support bundle">
         <p className={classes.words}>
-          One archive for whoever helps you: settings, states, events, the last hour of metrics, and
-          the ends of the logs of the console and of every node. Passwords, keys and what databases
-          hold are not in it; names and addresses are, so look through it before you give it away.
+          A support bundle is one archive for someone who helps you: settings, states, events, the last hour of metrics, and the ends of the logs of the console and of every node. It does not contain passwords, keys or the data of databases. It contains names and addresses, so check it before you share it.
         </p>
         <Button
           variant="default"
@@ -30,9 +28,9 @@ export function SupportBundle({ may }: { may: boolean }) {
           title={may ? undefined : ROLE_FORBIDS}
           onClick={submit}
         >
-          Download
+          Download support bundle
         </Button>
-        {busy && <p className={classes.help}>All machines are being asked…</p>}
+        {busy && <p className={classes.help}>Collecting data from all machines…</p>}
         <Refused refusal={refusal} />
       </Card>
     </div>

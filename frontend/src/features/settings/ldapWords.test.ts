@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { addresses, isInClear } from './ldapWords';
 
-it('takes addresses as people type them', () => {
+it('splits addresses at spaces, commas and line breaks', () => {
   expect(addresses(' ldaps://a:636,ldaps://b\n\nldap://c  ')).toEqual([
     'ldaps://a:636',
     'ldaps://b',
@@ -10,7 +10,7 @@ it('takes addresses as people type them', () => {
   expect(addresses(' \n')).toEqual([]);
 });
 
-it('tells whether a password can be read on the way', () => {
+it('detects servers that receive passwords unencrypted', () => {
   expect(isInClear({ uris: ['ldaps://a', 'ldap://b'], starttls: false })).toBe(true);
   expect(isInClear({ uris: ['ldap://b'], starttls: true })).toBe(false);
   expect(isInClear({ uris: ['ldaps://a'], starttls: false })).toBe(false);

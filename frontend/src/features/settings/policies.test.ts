@@ -4,7 +4,7 @@ import { conflictsOf, faultOf, type Known, SECTIONS, type Values, valueWords } f
 
 const known = (name: string): Known => {
   const found = SECTIONS.flatMap(({ rules }) => rules).find((each) => each.name === name);
-  if (!found) throw new Error(`${name} is not shown`);
+  if (!found) throw new Error(`${name} is not in SECTIONS`);
   return found;
 };
 
@@ -16,7 +16,7 @@ describe('valueWords', () => {
     ['cm_session_timeout_minutes', 720, '12\u00a0h'],
     ['login_lockout_duration', 0, 'until unlocked'],
     ['events_keep_days', 90, '90 days'],
-    ['events_keep_days', 0, 'for ever'],
+    ['events_keep_days', 0, 'forever'],
     ['replication_lag_alarm_bytes', 64 * 2 ** 20, '64\u00a0MiB'],
     ['login_lockout_threshold', 5, '5'],
   ])('%s %s', (name, value, words) => {
@@ -27,32 +27,32 @@ describe('valueWords', () => {
 describe('faultOf', () => {
   const rule = { type: 'integer' as const, minimum: 1, maximum: 50, default: 10 };
 
-  it('keeps to the range', () => {
+  it('rejects values outside the range', () => {
     expect(faultOf(rule, 1)).toBeUndefined();
     expect(faultOf(rule, 50)).toBeUndefined();
     for (const value of [0, 51, 1.5, Number.NaN]) {
-      expect(faultOf(rule, value)).toBe('A whole number from 1 to 50');
+      expect(faultOf(rule, value)).toBe('Enter a whole number from 1 to 50');
     }
   });
 
-  it('has nothing against switches and choices', () => {
+  it('accepts every value of a switch', () => {
     expect(faultOf({ type: 'boolean', default: false }, true)).toBeUndefined();
   });
 });
 
 describe('SECTIONS', () => {
-  it('shows each rule once', () => {
+  it('lists each setting once', () => {
     const names = SECTIONS.flatMap(({ rules }) => rules.map(({ name }) => name));
     expect(new Set(names).size).toBe(names.length);
   });
 });
 
 describe('conflictsOf', () => {
-  it('says what both changed as people do', () => {
+  it('formats the values of conflicting changes', () => {
     const now = { events_keep_days: 30, auto_recovery: true };
     const edit = touch(untouched<Values>(), { events_keep_days: 7, auto_recovery: false }, now);
     expect(conflictsOf(edit, { ...now, events_keep_days: 0 })).toEqual([
-      { label: 'Events', before: '30 days', now: 'for ever', mine: '7 days' },
+      { label: 'Events', before: '30 days', now: 'forever', mine: '7 days' },
     ]);
     expect(conflictsOf(edit, now)).toEqual([]);
   });

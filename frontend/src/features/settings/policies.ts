@@ -1,4 +1,4 @@
-/** The rules of the cluster in words, those that have an effect; their ranges and defaults come from the console. */
+/** Labels and help texts of the cluster settings that have an effect. Ranges and defaults come from the console. */
 import type { Rule, Value } from '@/api/policy';
 import { conflicting, type Edit } from '@/lib/edits';
 import { format } from '@/lib/format';
@@ -9,15 +9,15 @@ export type Unit = 'seconds' | 'minutes' | 'days' | 'bytes' | 'none';
 
 export interface Known {
   name: string;
-  /** Of the settings of the cluster, not of its policy. */
+  /** Stored in the cluster settings (`/v1/cluster`) instead of the policy. */
   ofCluster?: true;
   label: string;
-  /** What it does, and what the other choice means. */
+  /** Help text: the effect of the setting. */
   help: string;
   unit?: Unit;
-  /** Of rules with choices. */
+  /** Labels of the allowed values of an enumeration. */
   choices?: Readonly<Record<string, string>>;
-  /** What 0 means where it means something else than nothing. */
+  /** Label of the value 0 if it has a special meaning. */
   zero?: string;
 }
 
@@ -34,69 +34,69 @@ const PROXIES = {
 
 export const SECTIONS: readonly Section[] = [
   {
-    title: 'When a node goes down',
+    title: 'Node failures',
     rules: [
       {
         name: 'failure_detection_sensitivity',
-        label: 'How soon a node counts as down',
-        help: 'Low where machines or networks stall for a second now and then.',
+        label: 'Failure detection sensitivity',
+        help: 'Choose low if machines or networks occasionally stall for a second.',
         choices: { high: 'high: suspect after 0.7 s', low: 'low: suspect after 3 s' },
       },
       {
         name: 'auto_recovery',
-        label: 'Start shards again from disk',
-        help: 'When every copy of a pair is dead and the database has persistence.',
+        label: 'Restart shards from disk',
+        help: 'Applies when all shards of a replication pair are down and the database has persistence.',
       },
       {
         name: 'primaries_return',
-        label: 'Primaries return to their node',
-        help: 'Once it is back and in sync. Otherwise they stay where they were promoted until somebody moves them.',
+        label: 'Return primaries to their node',
+        help: 'If on, primaries return when the node is back and in sync. If off, they stay where they were promoted until you move them.',
       },
       {
         name: 'canary_writes_per_second',
         label: 'Canary writes per second',
-        help: 'Small writes without effect to each primary where no client writes, so that an outage is timed although nobody asks.',
+        help: 'Small writes without effect to each primary that receives no client writes, so that outages are measured without client traffic.',
         zero: 'none',
       },
       {
         name: 'replication_lag_alarm_bytes',
-        label: 'A replica is too far behind',
-        help: 'An alarm is raised when more than this has not reached it for three seconds.',
+        label: 'Replication lag alarm',
+        help: 'An alarm is raised when a replica is behind its primary by more than this for three seconds.',
         unit: 'bytes',
       },
     ],
   },
   {
-    title: 'Replicas that were lost with a node',
+    title: 'Replicas of failed nodes',
     rules: [
       {
         name: 'slave_ha',
-        label: 'Build them anew on other nodes',
-        help: 'Of databases that ask for it (replica HA), when their node stays away.',
+        label: 'Rebuild replicas on other nodes',
+        help: 'Applies to databases with replica HA when the node of a replica stays unavailable.',
       },
       {
         name: 'slave_ha_grace_period',
-        label: 'Wait for the node',
-        help: 'How long a node may be away before that begins.',
+        label: 'Grace period',
+        help: 'How long a node can be unavailable before its replicas are rebuilt.',
         unit: 'seconds',
       },
       {
         name: 'slave_ha_cooldown_period',
-        label: 'Rest between two nodes',
-        help: 'After replicas of one node were built anew, before those of another one are.',
+        label: 'Cooldown between nodes',
+        help: 'Minimum time between rebuilding the replicas of two nodes.',
         unit: 'seconds',
       },
       {
         name: 'slave_ha_bdb_cooldown_period',
-        label: 'Rest of a database',
-        help: 'After its replicas were built anew, before they are again.',
+        label: 'Cooldown per database',
+        help: 'Minimum time between two replica rebuilds of the same database.',
         unit: 'seconds',
       },
       {
         name: 'max_slave_full_syncs',
-        label: 'Full copies at a time',
-        help: 'That one node sends or receives. A node can have a number of its own.',
-        zero: 'any number',
+        label: 'Concurrent full syncs',
+        help: 'Maximum number of full syncs that a node sends or receives at the same time. You can set a different maximum for a node.',
+        zero: 'unlimited',
       },
     ],
   },
@@ -105,109 +105,109 @@ export const SECTIONS: readonly Section[] = [
     rules: [
       {
         name: 'default_shards_placement',
-        label: 'Placement of shards',
-        help: 'Dense fills one node after the other, sparse spreads them.',
+        label: 'Shard placement',
+        help: 'Dense fills one node after the other; sparse spreads the shards.',
         choices: { dense: 'dense', sparse: 'sparse' },
       },
       {
         name: 'default_sharded_proxy_policy',
         label: 'Proxies of sharded databases',
-        help: 'Where their endpoint listens.',
+        help: 'Nodes on which the endpoint listens.',
         choices: PROXIES,
       },
       {
         name: 'default_non_sharded_proxy_policy',
         label: 'Proxies of databases with one shard',
-        help: 'Where their endpoint listens.',
+        help: 'Nodes on which the endpoint listens.',
         choices: PROXIES,
       },
       {
         name: 'default_oss_cluster',
         label: 'Cluster API',
-        help: 'Sharded databases tell clients that are aware of the cluster which node serves which key.',
+        help: 'If on, cluster-aware clients can find out which node serves which key of a sharded database.',
       },
       {
         name: 'data_internode_encryption',
-        label: 'Encrypted between nodes',
-        help: 'Shards and proxies of a database prove to each other that they are of it, and encrypt what they say. Otherwise whoever reaches the ports of shards may speak to them.',
+        label: 'Encryption between nodes',
+        help: 'If on, shards and proxies of a database authenticate each other and encrypt their connections. If off, anyone who can reach the ports of shards can connect to them.',
       },
       {
         name: 'shards_overbooking',
-        label: 'Promise more memory than there is',
-        help: 'The limits of all databases together may be above the memory of the nodes.',
+        label: 'Allow memory overbooking',
+        help: 'If on, the memory limits of all databases together can exceed the memory of the nodes.',
       },
     ],
   },
   {
-    title: 'Moving data and addresses',
+    title: 'Data and endpoint moves',
     rules: [
       {
         name: 'resharding_pace',
-        label: 'Pace of resharding',
-        help: 'Gentle gives way to clients; fast moves slots as fast as they go, and requests wait meanwhile.',
+        label: 'Resharding pace',
+        help: 'Gentle gives priority to client requests. Fast moves slots at full speed while requests wait.',
         choices: { gentle: 'gentle', fast: 'fast' },
       },
       {
         name: 'endpoint_rebind_propagation_grace_time',
-        label: 'An old address still answers',
-        help: 'After the endpoint of a database has moved to another node.',
+        label: 'Grace period of old addresses',
+        help: 'How long the old address still responds after the endpoint of a database has moved to another node.',
         unit: 'seconds',
-        zero: 'not at all',
+        zero: 'none',
       },
     ],
   },
   {
-    title: 'Signing in',
+    title: 'Sign-in',
     rules: [
       {
         name: 'login_lockout_threshold',
-        label: 'Wrong passwords until attempts have to wait',
-        help: 'Counted for each user and address they come from: 1 s first, then twice as long after each.',
+        label: 'Failed sign-ins before a delay',
+        help: 'Counted per user and source address. The first delay is 1 s; it doubles with each further failure.',
         zero: 'never',
       },
       {
         name: 'login_lockout_duration',
-        label: 'Longest wait',
-        help: 'Who may log in on the console’s machine ends all waiting by: shardboard unlock.',
+        label: 'Maximum delay',
+        help: 'To end a delay, run shardboard unlock on the console’s machine.',
         unit: 'seconds',
         zero: 'until unlocked',
       },
       {
         name: 'login_lockout_counter_reset_after',
-        label: 'Wrong passwords are forgotten after',
-        help: 'Without another wrong one.',
+        label: 'Reset failed sign-ins after',
+        help: 'Time without another failed sign-in.',
         unit: 'seconds',
       },
       {
         name: 'password_min_length',
         ofCluster: true,
-        label: 'Shortest password',
-        help: 'Characters of new passwords of users.',
+        label: 'Minimum password length',
+        help: 'Number of characters; applies to new passwords of users.',
       },
       {
         name: 'password_complexity',
         ofCluster: true,
-        label: 'Complex passwords only',
-        help: 'Lower and upper case, digits, other characters; not the name of the user.',
+        label: 'Require complex passwords',
+        help: 'A password needs lowercase and uppercase letters, digits and other characters, and must not be the name of the user.',
       },
       {
         name: 'password_expiration_duration',
         ofCluster: true,
-        label: 'A password is good for',
-        help: 'From the day it was set; then signing in asks for a new one, and programs that use it are refused.',
+        label: 'Password lifetime',
+        help: 'Counts from the day the password was set. Afterwards, signing in requires a new password, and programs that use the old one are rejected.',
         unit: 'days',
-        zero: 'for ever',
+        zero: 'forever',
       },
       {
         name: 'second_factor_required',
-        label: 'Everybody needs a second factor',
-        help: 'Of users with a password here. Who has none sets an app up with the next sign-in; sessions and programs with the password alone are refused at once.',
+        label: 'Require two-factor authentication',
+        help: 'Applies to users with a password in Shardboard. Users without an authenticator app set one up at the next sign-in. Their sessions, and programs that use only a password, are rejected immediately.',
       },
       {
         name: 'cm_session_timeout_minutes',
         ofCluster: true,
-        label: 'An unused session ends after',
-        help: 'That is, without a page open. A session ends after 12 hours in any case.',
+        label: 'End idle sessions after',
+        help: 'A session is idle if no page of the web UI is open. All sessions end after 12 hours.',
         unit: 'minutes',
       },
       {
@@ -217,40 +217,40 @@ export const SECTIONS: readonly Section[] = [
       },
       {
         name: 'master_healthcheck_api_auth',
-        label: 'Health check for load balancers needs a user',
-        help: 'Of /v1/local/node/master_healthcheck.',
+        label: 'Health check for load balancers requires a login',
+        help: 'Applies to /v1/local/node/master_healthcheck.',
       },
     ],
   },
   {
-    title: 'What is kept',
+    title: 'Retention',
     rules: [
       {
         name: 'events_keep_days',
         label: 'Events',
-        help: 'And incidents, which are made of them.',
+        help: 'Also applies to incidents, which are derived from events.',
         unit: 'days',
-        zero: 'for ever',
+        zero: 'forever',
       },
       {
         name: 'audit_keep_days',
-        label: 'Lines of the audit trail',
-        help: 'The trail says which were removed.',
+        label: 'Audit log entries',
+        help: 'The audit log records which entries were removed.',
         unit: 'days',
-        zero: 'for ever',
+        zero: 'forever',
       },
       {
         name: 'max_saved_events_per_type',
-        label: 'Events of one type',
-        help: 'The newest; those of the last day are always kept.',
-        zero: 'any number',
+        label: 'Events per type',
+        help: 'The newest events are kept, and always all events of the last day.',
+        zero: 'unlimited',
       },
       {
         name: 'actions_keep_days',
         label: 'Finished actions',
-        help: 'With their steps.',
+        help: 'Includes the steps of the actions.',
         unit: 'days',
-        zero: 'for ever',
+        zero: 'forever',
       },
     ],
   },
@@ -261,32 +261,32 @@ export const SECTIONS: readonly Section[] = [
         name: 'smtp_host',
         ofCluster: true,
         label: 'Host',
-        help: 'A name or an address; without one no mail is sent.',
+        help: 'Host name or IP address; if empty, no e-mail is sent.',
       },
       {
         name: 'smtp_port',
         ofCluster: true,
         label: 'Port',
-        help: 'Mostly 25, 465 with TLS, or 587 with STARTTLS.',
+        help: 'Usually 25, 465 with TLS, or 587 with STARTTLS.',
       },
       {
         name: 'smtp_tls_mode',
         ofCluster: true,
         label: 'Encryption',
-        help: 'The certificate must be one that the machine of the console trusts.',
+        help: 'The console’s machine must trust the certificate of the mail server.',
         choices: { none: 'none', starttls: 'STARTTLS', tls: 'TLS' },
       },
       {
         name: 'smtp_username',
         ofCluster: true,
         label: 'User',
-        help: 'Its password is in the file that SHARDBOARD_SMTP_PASSWORD_FILE names on the machine of the console; it is never stored.',
+        help: 'The password is read from the file in SHARDBOARD_SMTP_PASSWORD_FILE on the console’s machine and is never stored.',
       },
       {
         name: 'email_from',
         ofCluster: true,
         label: 'Sender',
-        help: 'The mail address that mails come from; shardboard at the name of the cluster when empty.',
+        help: 'Sender address of e-mails; if empty, shardboard at the name of the cluster.',
       },
     ],
   },
@@ -296,13 +296,13 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'drills_enabled',
         label: 'Allow drills',
-        help: 'Faults on purpose, ordered by administrators. Not where databases serve anybody in earnest.',
+        help: 'Administrators can cause failures on purpose. Do not allow drills if databases serve production traffic.',
       },
     ],
   },
 ];
 
-/** A value as people say it. */
+/** Format a value for display. */
 export function valueWords(known: Known, value: Value): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value === 'string') return known.choices?.[value] ?? (value || 'empty');
@@ -314,22 +314,22 @@ export function valueWords(known: Known, value: Value): string {
   return String(value);
 }
 
-/** Why a value cannot be saved. */
+/** Return why a value is invalid, or undefined if it is valid. */
 export function faultOf(rule: Rule, value: Value): string | undefined {
   if (rule.type === 'string' && rule.pattern) {
     const fits = new RegExp(rule.pattern).test(String(value));
-    return fits ? undefined : `Must be ${rule.description ?? 'other text'}`;
+    return fits ? undefined : `Must be ${rule.description ?? 'a valid value'}`;
   }
   if (rule.type !== 'integer') return undefined;
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = rule;
   if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum)
     return undefined;
-  return `A whole number from ${minimum} to ${maximum}`;
+  return `Enter a whole number from ${minimum} to ${maximum}`;
 }
 
 export type Values = Readonly<Record<string, Value>>;
 
-/** What was changed here and elsewhere, in words. */
+/** Return the settings that were changed both in the form and by another user, formatted for display. */
 export function conflictsOf(edit: Edit<Values>, now: Values): Conflict[] {
   return conflicting(edit, now).map((name) => {
     const known = knownOf(name);
@@ -347,5 +347,5 @@ export function conflictsOf(edit: Edit<Values>, now: Values): Conflict[] {
 const knownOf = (name: string): Known | undefined =>
   SECTIONS.flatMap(({ rules }) => rules).find((known) => known.name === name);
 
-/** Whether a change is one of the cluster's settings, which are saved by another call. */
+/** Return whether a setting belongs to the cluster settings, which are saved with a separate request. */
 export const isOfCluster = (name: string): boolean => knownOf(name)?.ofCluster === true;
