@@ -107,7 +107,7 @@ test('people sign in by their account, and their groups give them roles', { tag:
       'Single sign-on',
     );
     await page.getByRole('button', { name: 'Add user' }).click();
-    await frame.dialog('Add user').getByLabel('Signs in by').selectOption({ label: 'Example' });
+    await frame.dialog('Add user').getByLabel('Sign-in method').selectOption({ label: 'Example' });
     await examine(page, 'user-new-sso');
   } finally {
     there.close();

@@ -1,28 +1,28 @@
-/** What sets an authenticator app up, and what signs in without it. */
+/** Setup of an authenticator app, the field for its code, and the recovery codes. */
 import { Loader, TextInput } from '@mantine/core';
 import { QRCodeSVG } from 'qrcode.react';
 import { CopyBlock, CopyInline } from './Copy';
 import classes from './ui.module.css';
 
-interface Given {
+interface AppSecretData {
   secret: string;
   uri: string;
 }
 
-/** A picture for the phone's camera, and the same as text. */
-export function AppSecret({ given }: { given: Given | undefined }) {
+/** The secret of an authenticator app as QR code and as text. */
+export function AppSecret({ given }: { given: AppSecretData | undefined }) {
   return (
     <>
       <div className={classes.qr}>
         {given ? (
-          <QRCodeSVG title="Picture for the app" value={given.uri} size={176} marginSize={2} />
+          <QRCodeSVG title="QR code for the authenticator app" value={given.uri} size={176} marginSize={2} />
         ) : (
           <Loader />
         )}
       </div>
       {given && (
         <span className={classes.appSecret}>
-          Or type the secret: <CopyInline text={given.secret} label="Copy the secret" />
+          Or enter this secret: <CopyInline text={given.secret} label="Copy secret" />
         </span>
       )}
     </>
@@ -30,7 +30,7 @@ export function AppSecret({ given }: { given: Given | undefined }) {
 }
 
 interface FieldProps {
-  /** Another one where a page asks for two. */
+  /** Name of the input element. Set a different name if the page has two code fields. */
   name?: string;
   label: string;
   description?: string;
@@ -67,10 +67,9 @@ export function CodesToKeep({ codes }: { codes: readonly string[] }) {
   return (
     <>
       <span>
-        These are your recovery codes, shown this once only. Keep them where you find them without
-        your phone: each signs you in once in place of the app’s code.
+        These are your recovery codes. They are shown only once. Store them where you can find them without your phone: each code replaces the code of the app for one sign-in.
       </span>
-      <CopyBlock text={codes.join('\n')} label="Copy the recovery codes" />
+      <CopyBlock text={codes.join('\n')} label="Copy recovery codes" />
     </>
   );
 }

@@ -1,17 +1,17 @@
-/** Destructive actions ask for the name to be typed; the mistake of the third tab is made here. */
+/** Confirmation of a destructive action. The user must enter a name, which prevents a mistake in the wrong browser tab. */
 import { TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { Ask } from './Ask';
 
 interface Props {
   title: string;
-  /** What will happen, in a sentence. */
+  /** One sentence that describes the consequences. */
   warning: string;
   name: string;
   action: string;
   onConfirm: () => Promise<unknown>;
   onClose: () => void;
-  /** What else is to be known before. */
+  /** Additional information. */
   children?: ReactNode;
 }
 

@@ -1,10 +1,10 @@
-/** The dialog in which passwords are changed: another one in place of all, one more, or one less. */
+/** Dialog that changes passwords: replaces all of them, adds one, or removes one. */
 import { PasswordInput, Radio, Stack } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { plural } from '@/lib/format';
 import { Ask } from './Ask';
 
-/** What is typed for it: a password that is to be, one that is there, or none at all. */
+/** What the user enters: a new password, an existing one, or nothing. */
 type Typed = 'new' | 'old' | 'nothing';
 
 export interface Way {
@@ -17,31 +17,31 @@ export interface Way {
 
 interface Props {
   title: string;
-  /** How many passwords are valid now. */
+  /** Number of passwords that are currently valid. */
   count: number;
   ways: readonly [Way, ...Way[]];
-  /** What is wrong with a new password. */
+  /** Returns why a new password is invalid. */
   fault?: (password: string) => string | undefined;
-  /** The field of a new password. */
+  /** Renders the field for a new password. */
   field: (password: string, onChange: (password: string) => void) => ReactNode;
   onClose: () => void;
 }
 
 export function Passwords({ title, count, ways, fault, field, onClose }: Props) {
   const [chosen, setChosen] = useState(ways[0].label);
-  const [given, setGiven] = useState<{ typed: Typed; text: string }>({ typed: 'new', text: '' });
+  const [entered, setEntered] = useState<{ typed: Typed; text: string }>({ typed: 'new', text: '' });
   const way = ways.find(({ label }) => label === chosen) ?? ways[0];
-  // One that is to be removed must not become a new one by another choice, nor the other way round.
-  const password = given.typed === way.typed ? given.text : '';
-  const setPassword = (text: string) => setGiven({ typed: way.typed, text });
-  const isGiven =
+  // A password that was entered for removal must not become a new password when the choice changes, and vice versa.
+  const password = entered.typed === way.typed ? entered.text : '';
+  const setPassword = (text: string) => setEntered({ typed: way.typed, text });
+  const isComplete =
     way.typed === 'nothing' ||
     (password !== '' && (way.typed === 'old' || fault?.(password) === undefined));
   return (
     <Ask
       title={title}
       action={way.action}
-      disabled={!isGiven}
+      disabled={!isComplete}
       onConfirm={() => way.order(password)}
       onClose={onClose}
     >
@@ -57,7 +57,7 @@ export function Passwords({ title, count, ways, fault, field, onClose }: Props) 
         />
       )}
       {ways.length > 1 && (
-        <Radio.Group label="Valid from now on" value={way.label} onChange={setChosen}>
+        <Radio.Group label="What to change" value={way.label} onChange={setChosen}>
           <Stack gap={6} mt={6}>
             {ways.map(({ label }) => (
               <Radio key={label} value={label} label={label} />

@@ -28,17 +28,17 @@ async function signOut(reply: () => Response) {
 }
 
 describe('UserMenu', () => {
-  it('leaves once the session has ended', async () => {
+  it('opens the sign-in page after the session was ended', async () => {
     await signOut(() => Response.json({}));
     await waitFor(() => expect(navigate).toHaveBeenCalledWith({ to: '/login' }));
   });
 
-  it('leaves when there is no session any more', async () => {
+  it('opens the sign-in page if the session has already ended', async () => {
     await signOut(() => Response.json({ description: 'Log in first.' }, { status: 401 }));
     await waitFor(() => expect(navigate).toHaveBeenCalledWith({ to: '/login' }));
   });
 
-  it('says that a session lives which could not be ended', async () => {
+  it('reports that the session could not be ended', async () => {
     await signOut(() =>
       Response.json({ description: 'The store does not answer.' }, { status: 503 }),
     );

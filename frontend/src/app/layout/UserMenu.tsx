@@ -1,4 +1,4 @@
-/** Who is signed in, the time zone, and the way out. */
+/** Menu with the signed-in user, the time zone, the account dialogs and sign-out. */
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconCheck,
@@ -42,14 +42,14 @@ export function UserMenu() {
 
   const leave = async () => {
     await signOut().catch((failure) => {
-      // A session that has ended needs no end.
+      // The session has already ended.
       if (!(failure instanceof ApiError && failure.status === 401)) throw failure;
     });
     await navigate({ to: '/login' });
     forgetUser(client);
   };
   const expiry = session?.password_expires_at && expiryWords(session.password_expires_at);
-  const tryToLeave = () => leave().catch((failure) => setRefusal(messageOf(failure)));
+  const trySignOut = () => leave().catch((failure) => setRefusal(messageOf(failure)));
 
   return (
     <>
@@ -86,14 +86,14 @@ export function UserMenu() {
                 leftSection={<IconShieldLock size={15} />}
                 onClick={() => setDialog('factorOn')}
               >
-                {session.second_factor ? 'Second factor of another phone…' : 'Second factor…'}
+                {session.second_factor ? 'Change authenticator app…' : 'Two-factor authentication…'}
               </Menu.Item>
               {session.second_factor && !session.second_factor_required && (
                 <Menu.Item
                   leftSection={<IconShieldOff size={15} />}
                   onClick={() => setDialog('factorOff')}
                 >
-                  Second factor off…
+                  Turn off two-factor authentication…
                 </Menu.Item>
               )}
             </>
@@ -101,7 +101,7 @@ export function UserMenu() {
           <Menu.Item leftSection={<IconDevices size={15} />} onClick={() => setDialog('sessions')}>
             Your sessions…
           </Menu.Item>
-          <Menu.Item leftSection={<IconLogout size={15} />} onClick={tryToLeave}>
+          <Menu.Item leftSection={<IconLogout size={15} />} onClick={trySignOut}>
             Sign out
           </Menu.Item>
         </Menu.Dropdown>

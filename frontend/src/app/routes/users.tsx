@@ -1,4 +1,4 @@
-/** Who may sign in, and what they may do. */
+/** Users page: users, roles, access lists and service tokens. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { useMay } from '@/api/session';
@@ -16,10 +16,9 @@ export function UsersPage() {
   const close = () => setAdding(null);
   if (!useMay('manageUsers')) {
     return (
-      <EmptyState title="Users are not shown to you">
+      <EmptyState title="You cannot view users">
         <span>
-          Administrators and user managers see them. Your own password is changed in the menu at the
-          top right.
+          Only administrators and user managers can view users. To change your password, use the menu at the top right.
         </span>
       </EmptyState>
     );
@@ -46,10 +45,10 @@ export function UsersPage() {
       </Card>
       <Card
         flush
-        title="Rules for data"
+        title="Access lists"
         aside={
           <Button variant="default" onClick={() => setAdding('acl')}>
-            Add rules
+            Add access list
           </Button>
         }
       >

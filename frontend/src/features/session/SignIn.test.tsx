@@ -48,7 +48,7 @@ const button = (name: string) => screen.getByRole<HTMLButtonElement>('button', {
 const signIn = () => fireEvent.click(button('Sign in'));
 const sent = () => answered.mock.calls.map(([, { body }]) => JSON.parse(body));
 
-it('asks for a code where there is a second factor, and again when it was wrong', async () => {
+it('asks for a code if two-factor authentication is on, and again if the code was wrong', async () => {
   answered.mockImplementationOnce(refused('second_factor_required'));
   signIn();
   await screen.findByLabelText('Code');
@@ -67,26 +67,26 @@ it('asks for a code where there is a second factor, and again when it was wrong'
   expect(sent()).toEqual([form, { ...form, code: '000000' }, { ...form, code: '123456' }]);
 });
 
-it('has an app set up where everybody needs one, and gives the recovery codes once', async () => {
+it('sets up an app if the policy requires one, and shows the recovery codes once', async () => {
   answered.mockImplementationOnce(refused('second_factor_missing'));
   answered.mockImplementationOnce(async () =>
     Response.json({ secret: 'ABCD', uri: 'otpauth://totp/x' }),
   );
   signIn();
-  await screen.findByLabelText('Code that the app shows');
+  await screen.findByLabelText('Code from the app');
   expect(screen.getByText('ABCD')).toBeTruthy();
   expect(screen.queryByRole('alert')).toBeNull();
-  type('Code that the app shows', '000000');
+  type('Code from the app', '000000');
   answered.mockImplementationOnce(refused('wrong_code', 406));
   signIn();
   expect(await screen.findByText('Refused: wrong_code.')).toBeTruthy();
   expect(screen.getByText('ABCD')).toBeTruthy();
-  type('Code that the app shows', '123456');
+  type('Code from the app', '123456');
   answered.mockImplementationOnce(async () => Response.json({ recovery_codes: ['aa-bb'] }));
   signIn();
   expect(await screen.findByText('aa-bb')).toBeTruthy();
   expect(onDone).not.toHaveBeenCalled();
-  fireEvent.click(button('I have kept them'));
+  fireEvent.click(button('I have saved the codes'));
   expect(onDone).toHaveBeenCalledOnce();
   const form = { username: 'ann', password: 'correct horse' };
   expect(sent()).toEqual([
@@ -100,14 +100,14 @@ it('has an app set up where everybody needs one, and gives the recovery codes on
 it.each([
   ['second_factor_is_on', 409],
   ['wrong_code', 401],
-])('goes on with the app that was set up meanwhile (%s)', async (code, status) => {
+])('asks for a code of an app that was set up in the meantime (%s)', async (code, status) => {
   answered.mockImplementationOnce(refused('second_factor_missing'));
   answered.mockImplementationOnce(async () =>
     Response.json({ secret: 'ABCD', uri: 'otpauth://totp/x' }),
   );
   signIn();
   await screen.findByText('ABCD');
-  type('Code that the app shows', '123456');
+  type('Code from the app', '123456');
   answered.mockImplementationOnce(refused(code, status));
   signIn();
   await screen.findByText(`Refused: ${code}.`);
@@ -119,24 +119,24 @@ it.each([
   expect(sent().at(-1)).toEqual({ username: 'ann', password: 'correct horse', code: '654321' });
 });
 
-it('says why an app cannot be set up', async () => {
+it('shows why an app cannot be set up', async () => {
   answered.mockImplementationOnce(refused('second_factor_missing'));
   answered.mockImplementationOnce(refused('invalid_credentials'));
   signIn();
   expect(await screen.findByText('Refused: invalid_credentials.')).toBeTruthy();
-  expect(screen.queryByText(/Everybody needs/)).toBeNull();
+  expect(screen.queryByText(/Two-factor authentication is required/)).toBeNull();
 });
 
-it('asks for a new password in place of one that has expired', async () => {
+it('asks for a new password if the password has expired', async () => {
   answered.mockImplementationOnce(refused('password_expired'));
   signIn();
   await screen.findByText(/has expired/);
   expect(button('Sign in').disabled).toBe(true);
   type('New password', 'another horse');
-  type('New password once more', 'another hors');
-  expect(await screen.findByText('Not the same as above')).toBeTruthy();
+  type('Repeat password', 'another hors');
+  expect(await screen.findByText('The passwords do not match')).toBeTruthy();
   expect(button('Sign in').disabled).toBe(true);
-  type('New password once more', 'another horse');
+  type('Repeat password', 'another horse');
   answered.mockImplementationOnce(async () => Response.json({}));
   signIn();
   await waitFor(() => expect(onDone).toHaveBeenCalledOnce());
@@ -147,7 +147,7 @@ it('asks for a new password in place of one that has expired', async () => {
   });
 });
 
-it('forgets what was typed when it was wrong, and for somebody else', async () => {
+it('clears the password after a failed sign-in and for another user', async () => {
   answered.mockImplementationOnce(refused('invalid_credentials'));
   signIn();
   expect(await screen.findByText('Refused: invalid_credentials.')).toBeTruthy();
@@ -156,13 +156,13 @@ it('forgets what was typed when it was wrong, and for somebody else', async () =
   answered.mockImplementationOnce(refused('second_factor_required'));
   signIn();
   await screen.findByLabelText('Code');
-  fireEvent.click(button('Sign in as somebody else'));
+  fireEvent.click(button('Sign in as another user'));
   expect(screen.queryByLabelText('Code')).toBeNull();
   expect(field('Password').value).toBe('');
   expect(field('User').readOnly).toBe(false);
 });
 
-it('leads to single sign-on where there is one, and back to the page that was wanted', () => {
+it('links to single sign-on if it is configured, and passes the requested page', () => {
   expect(screen.queryByRole('link')).toBeNull();
   cleanup();
   offer = 'Example';
@@ -172,16 +172,16 @@ it('leads to single sign-on where there is one, and back to the page that was wa
   );
 });
 
-it('says why single sign-on let nobody in', () => {
+it('shows why single sign-on failed', () => {
   cleanup();
   show({ refused: 'no_role' });
   expect(screen.getByText(/in no group that has a role here/)).toBeTruthy();
   cleanup();
   show({ refused: 'provider_fault' });
-  expect(screen.getByText(/the console’s events say why/)).toBeTruthy();
+  expect(screen.getByText(/The event log has the reason/)).toBeTruthy();
 });
 
-it('warns where the browser would drop the session cookie', () => {
+it('warns if the browser would drop the session cookie', () => {
   expect(screen.queryByText(/Open the console with https/)).toBeNull();
   cleanup();
   vi.stubGlobal('isSecureContext', false);

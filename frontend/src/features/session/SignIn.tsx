@@ -1,4 +1,4 @@
-/** Sign-in form. What is secret leaves this component only in the request. */
+/** Sign-in form. Secrets leave this component only in the request. */
 import { Alert, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
@@ -14,9 +14,9 @@ import { refusedSentence } from './refusals';
 import classes from './SignIn.module.css';
 
 interface Props {
-  /** The page that was wanted. */
+  /** The page to open after signing in. */
   next?: string | undefined;
-  /** The code of what single sign-on was refused with. */
+  /** The error code of a failed single sign-on. */
   refused?: string | undefined;
   onDone: () => Promise<void>;
 }
@@ -26,7 +26,7 @@ export function SignIn({ next, refused, onDone }: Props) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
   const [code, setCode] = useState<string>();
-  /** For the app of somebody who has none and needs one. */
+  /** Secret for an authenticator app, if the policy requires one and the user has none. */
   const [secret, setSecret] = useState<FactorSecret>();
   const [codes, setCodes] = useState<readonly string[]>();
   const [renewal, setRenewal] = useState<string>();
@@ -51,7 +51,7 @@ export function SignIn({ next, refused, onDone }: Props) {
     } catch (failure) {
       if (!(failure instanceof ApiError)) throw failure;
       const reason = failure.code;
-      // What the console wants besides is asked for, and nothing has been refused.
+      // The console requires another field. This is not an error, so only show the field.
       if (reason === 'second_factor_required') return setCode('');
       if (reason === 'password_expired') return setRenewal('');
       if (reason === 'second_factor_missing') {
@@ -59,7 +59,7 @@ export function SignIn({ next, refused, onDone }: Props) {
         return setCode('');
       }
       if (reason === 'wrong_code') setCode('');
-      // It has one by now, of this sign-in whose answer was lost, or of another one.
+      // The user now has an app: this sign-in succeeded but its response was lost, or another sign-in set it up.
       if (reason === 'second_factor_is_on' || (reason === 'wrong_code' && failure.status === 401)) {
         setSecret(undefined);
         setCode('');
@@ -122,16 +122,15 @@ export function SignIn({ next, refused, onDone }: Props) {
           {secret !== undefined && (
             <>
               <span>
-                Everybody needs a second factor here: a code of an authenticator app besides the
-                password. Have the app read this picture:
+                Two-factor authentication is required: a code from an authenticator app in addition to your password. Scan this QR code with the app:
               </span>
               <AppSecret given={secret} />
             </>
           )}
           {code !== undefined && (
             <CodeField
-              label={secret ? 'Code that the app shows' : 'Code'}
-              {...(!secret && { description: 'Of your authenticator app, or a recovery code' })}
+              label={secret ? 'Code from the app' : 'Code'}
+              {...(!secret && { description: 'From your authenticator app, or a recovery code' })}
               autoFocus
               value={code}
               onChange={setCode}
@@ -139,7 +138,7 @@ export function SignIn({ next, refused, onDone }: Props) {
           )}
           {renewal !== undefined && (
             <>
-              <span>Your password has expired: choose a new one.</span>
+              <span>Your password has expired. Choose a new password.</span>
               <PasswordInput
                 label="New password"
                 autoComplete="new-password"
@@ -151,13 +150,13 @@ export function SignIn({ next, refused, onDone }: Props) {
                 onChange={(event) => setRenewal(event.currentTarget.value)}
               />
               <PasswordInput
-                label="New password once more"
+                label="Repeat password"
                 autoComplete="new-password"
                 required
                 withAsterisk={false}
                 maxLength={256}
                 value={again}
-                error={again && renewal !== again ? 'Not the same as above' : undefined}
+                error={again && renewal !== again ? 'The passwords do not match' : undefined}
                 onChange={(event) => setAgain(event.currentTarget.value)}
               />
             </>
@@ -179,15 +178,13 @@ export function SignIn({ next, refused, onDone }: Props) {
                 entry.forget();
               }}
             >
-              Sign in as somebody else
+              Sign in as another user
             </Button>
           )}
         </Stack>
         {!asks && (
           <p className={classes.hint}>
-            The first start of the console prints a user and a password in its terminal, unless they
-            were set with <code>SHARDBOARD_ADMIN_USER</code> and{' '}
-            <code>SHARDBOARD_ADMIN_PASSWORD</code>.
+            At its first start, the console prints a user and a password in its terminal, unless <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code> are set.
           </p>
         )}
       </form>
@@ -195,27 +192,27 @@ export function SignIn({ next, refused, onDone }: Props) {
   );
 }
 
-/** Once, after a second factor was switched on. */
+/** Shows the recovery codes once, after two-factor authentication was turned on. */
 function Codes({ codes, onDone }: { codes: readonly string[]; onDone: () => Promise<void> }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // Not the button: another Enter would close what is shown once only.
+  // Focus the heading instead of the button: another Enter would close the codes, which are shown only once.
   useEffect(() => heading.current?.focus(), []);
   return (
     <main className={classes.page}>
       <Stack gap="sm" className={classes.form ?? ''}>
         <h1 className={classes.title} tabIndex={-1} ref={heading}>
-          Second factor is on
+          Two-factor authentication is on
         </h1>
         <CodesToKeep codes={codes} />
         <Button size="sm" onClick={() => void onDone()}>
-          I have kept them
+          I have saved the codes
         </Button>
       </Stack>
     </main>
   );
 }
 
-/** The other way in, where there is one. */
+/** Link to single sign-on, if it is configured. */
 function SingleSignOn({ next }: { next: string | undefined }) {
   const name = useQuery(offerQuery).data?.name;
   if (!name) return null;

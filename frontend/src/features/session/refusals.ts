@@ -1,23 +1,23 @@
-/** Why single sign-on let nobody in, for whom it did not. The events have more. */
-const SENTENCES = new Map(
+/** Messages for failed single sign-on, by error code. The event log has the details. */
+const MESSAGES = new Map(
   Object.entries({
     too_late:
-      'The sign-in took too long, was begun in another browser, or single sign-on was changed meanwhile. Begin again.',
-    provider_refused: 'The provider let nobody in.',
-    provider_unreachable: 'The provider of single sign-on does not answer. Try again later.',
-    no_user_name: 'The provider does not tell a name by which you could be known here.',
-    email_not_verified: 'The provider does not say that it has verified your e-mail address.',
+      'The sign-in took too long, was started in another browser, or the settings of single sign-on have changed. Sign in again.',
+    provider_refused: 'The provider refused the sign-in.',
+    provider_unreachable: 'The single sign-on provider does not respond. Try again later.',
+    no_user_name: 'The provider did not send your user name. Ask an administrator to check the claim with the user name.',
+    email_not_verified: 'The provider did not confirm that your e-mail address is verified.',
     no_role:
-      'You are in no group that has a role here. Whoever manages the groups can change that.',
-    no_such_user: 'You are no user here yet. An administrator adds you.',
+      'You are in no group that has a role here. Ask an administrator of the groups for access.',
+    no_such_user: 'You are not a user of this console yet. Ask an administrator to add you.',
     local_user:
-      'You sign in by a password here. An administrator can change that to single sign-on.',
-    other_account: 'Your name here belongs to another account of the provider.',
-    sso_not_configured: 'There is no single sign-on here any more.',
-    busy: 'Too many are signing in at this moment. Try again in a few seconds.',
+      'You sign in with a password here. An administrator can change this to single sign-on.',
+    other_account: 'Your user name belongs to another account of the provider.',
+    sso_not_configured: 'Single sign-on is no longer configured.',
+    busy: 'Too many users are signing in. Try again in a few seconds.',
   }),
 );
 
 export const refusedSentence = (code: string): string =>
-  SENTENCES.get(code) ??
-  'What the provider of single sign-on said cannot be used; the console’s events say why.';
+  MESSAGES.get(code) ??
+  'The response of the single sign-on provider is invalid. The event log has the reason.';

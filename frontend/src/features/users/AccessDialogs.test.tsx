@@ -37,16 +37,16 @@ function show(role?: Role) {
 
 const sent = () => JSON.parse(answered.mock.calls[0]?.[1].body);
 const pick = (management: string) =>
-  fireEvent.change(screen.getByLabelText('In the console'), { target: { value: management } });
+  fireEvent.change(screen.getByLabelText('Management role'), { target: { value: management } });
 
-it('has those databases chosen that a database role reaches', async () => {
+it('limits a database role to the chosen databases', async () => {
   show();
   fireEvent.change(screen.getByLabelText(/^Name/), { target: { value: 'shop team' } });
-  expect(screen.queryByLabelText('Reaches')).toBeNull();
+  expect(screen.queryByLabelText('Applies to')).toBeNull();
   pick('db_member');
-  fireEvent.change(screen.getByLabelText('Reaches'), { target: { value: 'some' } });
+  fireEvent.change(screen.getByLabelText('Applies to'), { target: { value: 'some' } });
   const add = screen.getByRole<HTMLButtonElement>('button', { name: 'Add role' });
-  expect(add.disabled, 'none would be all').toBe(true);
+  expect(add.disabled, 'an empty selection would mean all databases').toBe(true);
   fireEvent.click(screen.getByLabelText('Databases', { selector: 'input' }));
   fireEvent.click(await screen.findByRole('option', { name: 'cache', hidden: true }));
   fireEvent.click(add);
@@ -65,9 +65,9 @@ const SHOP_TEAM = {
   resources: [{ type: 'db' as const, uids: [1, 7] }],
 };
 
-it('keeps one that is gone', async () => {
+it('keeps a deleted database in the selection', async () => {
   show(SHOP_TEAM);
-  screen.getByText('database 7, removed');
+  screen.getByText('database 7 (deleted)');
   screen.getByText('shop');
   fireEvent.click(screen.getByRole('button', { name: 'Save' }));
   await waitFor(() => expect(answered).toHaveBeenCalled());
@@ -75,7 +75,7 @@ it('keeps one that is gone', async () => {
   expect(sent()).toEqual({ name, management, resources });
 });
 
-it('limits no role that sees the whole cluster', async () => {
+it('does not limit roles that can view the cluster', async () => {
   show(SHOP_TEAM);
   pick('cluster_viewer');
   fireEvent.click(screen.getByRole('button', { name: 'Save' }));

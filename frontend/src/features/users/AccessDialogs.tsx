@@ -1,4 +1,4 @@
-/** The questions before a role or a list of rules is added, changed or removed. */
+/** Dialogs to add, edit and remove roles and access lists. */
 import { MultiSelect, NativeSelect, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -14,7 +14,7 @@ interface Closing {
   onClose: () => void;
 }
 
-/** Without a role: a new one. */
+/** Adds a role if `role` is undefined. */
 export function EditRole({ role, onClose }: Closing & { role?: Role }) {
   const then = useThenAskAgain();
   const manager = useQuery(sessionQuery).data;
@@ -26,7 +26,7 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
   const resources = isLimited ? [{ type: 'db' as const, uids: bdbs.map(Number) }] : [];
   return (
     <Ask
-      title={role ? `Change the role ${role.name}` : 'Add role'}
+      title={role ? `Edit role ${role.name}` : 'Add role'}
       action={role ? 'Save' : 'Add role'}
       disabled={!name.trim() || (isLimited && !bdbs.length)}
       onConfirm={() =>
@@ -36,7 +36,7 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
     >
       <TextInput
         label="Name"
-        description="Such as cache writers"
+        description="For example: cache writers"
         required
         maxLength={120}
         data-autofocus
@@ -44,15 +44,15 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <NativeSelect
-        label="In the console"
-        description="What its users may do here; no access for those who only use data"
+        label="Management role"
+        description="Permissions in the console; choose No access for users who only access data"
         data={rolesFor(manager).map(({ value, label }) => ({ value, label }))}
         value={management}
         onChange={(event) => setManagement(event.currentTarget.value)}
       />
       {mayBeLimited(management) && (
         <NativeSelect
-          label="Reaches"
+          label="Applies to"
           data={[
             { value: 'all', label: 'All databases' },
             { value: 'some', label: 'Only these databases' },
@@ -63,26 +63,25 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
       )}
       {isLimited && <Databases chosen={bdbs} onChange={setBdbs} />}
       <span>
-        Which data its users may use, each database says: <em>Change access…</em> on its
-        Configuration tab.
+        Access to data is set per database: <em>Change access…</em> on the Configuration tab of the database.
       </span>
     </Ask>
   );
 }
 
-/** Those that a role reaches; one that is gone can be taken away, and not be chosen again. */
+/** Databases of a role. A deleted database can be removed from the selection, but not added again. */
 function Databases(props: { chosen: string[]; onChange: (uids: string[]) => void }) {
   const { data: bdbs = [] } = useQuery(bdbsQuery);
   const known = bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }));
-  const gone = props.chosen
+  const deleted = props.chosen
     .filter((uid) => !known.some(({ value }) => value === uid))
-    .map((uid) => ({ value: uid, label: `database ${uid}, removed` }));
+    .map((uid) => ({ value: uid, label: `database ${uid} (deleted)` }));
   return (
     <MultiSelect
       label="Databases"
-      description="Its users see and change no others, and create none"
-      placeholder={props.chosen.length ? undefined : 'Choose some'}
-      data={[...known, ...gone]}
+      description="Users of this role can view and change only these databases, and cannot create databases"
+      placeholder={props.chosen.length ? undefined : 'Choose databases'}
+      data={[...known, ...deleted]}
       value={props.chosen}
       onChange={props.onChange}
       searchable
@@ -96,25 +95,25 @@ export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
   const then = useThenAskAgain();
   return (
     <Ask
-      title={`Remove the role ${role.name}?`}
+      title={`Remove role ${role.name}?`}
       action="Remove role"
       onConfirm={() => then(removeRole(role.uid))}
       onClose={onClose}
     >
-      <span>Users who have it, and databases that let it in, must be changed first.</span>
+      <span>First change the users who have this role and the databases that give access to it.</span>
     </Ask>
   );
 }
 
-/** Without a list: a new one. */
+/** Adds an access list if `acl` is undefined. */
 export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
   const then = useThenAskAgain();
   const [name, setName] = useState(acl?.name ?? '');
   const [rules, setRules] = useState(acl?.acl ?? '');
   return (
     <Ask
-      title={acl ? `Change the rules ${acl.name}` : 'Add rules'}
-      action={acl ? 'Save' : 'Add rules'}
+      title={acl ? `Edit access list ${acl.name}` : 'Add access list'}
+      action={acl ? 'Save' : 'Add access list'}
       disabled={!name.trim() || !rules.trim()}
       onConfirm={() => then(saveAcl(acl?.uid, { name, acl: rules }))}
       onClose={onClose}
@@ -129,7 +128,7 @@ export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
       />
       <Textarea
         label="Rules"
-        description="Commands +get or -get, groups of them +@read, keys ~cache:*, channels &news:*. Later ones count more."
+        description="Commands such as +get or -get, categories such as +@read, keys such as ~cache:*, channels such as &news:*; later rules override earlier ones"
         required
         autosize
         minRows={2}
@@ -138,8 +137,8 @@ export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
         onChange={(event) => setRules(event.currentTarget.value)}
       />
       <span>
-        {acl && 'Every database that uses them follows within seconds. '}
-        Whatever they say, the administration of engines (@admin) stays this console's.
+        {acl && 'All databases that use this list apply the change within seconds. '}
+        Administrative commands of the engine (@admin) are never allowed.
       </span>
     </Ask>
   );
@@ -149,12 +148,12 @@ export function RemoveAcl({ acl, onClose }: Closing & { acl: Acl }) {
   const then = useThenAskAgain();
   return (
     <Ask
-      title={`Remove the rules ${acl.name}?`}
-      action="Remove rules"
+      title={`Remove access list ${acl.name}?`}
+      action="Remove access list"
       onConfirm={() => then(removeAcl(acl.uid))}
       onClose={onClose}
     >
-      <span>Databases that use them must be changed first.</span>
+      <span>First change the databases that use this list.</span>
     </Ask>
   );
 }

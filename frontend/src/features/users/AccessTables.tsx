@@ -1,4 +1,4 @@
-/** Roles, and lists of rules for data: those that are built in, and the cluster's own. */
+/** Tables of built-in and custom roles and access lists. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
 import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -26,12 +26,12 @@ export function RoleTable() {
   if (!roles && error) return <Alert color="red">{messageOf(error)}</Alert>;
   const count = (role: Role) => users.filter(({ role_uids }) => role_uids[0] === role.uid).length;
   const nameOf = (uid: number) =>
-    bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}, removed`;
+    bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid} (deleted)`;
   const columns: Column<Role>[] = [
     { id: 'name', header: 'Role', sort: ({ name }) => name, cell: ({ name }) => name },
     {
       id: 'management',
-      header: 'In the console',
+      header: 'Management role',
       sort: ({ management }) => roleLabel(management),
       cell: ({ management }) => roleLabel(management),
     },
@@ -58,13 +58,13 @@ export function AclTable() {
   const close = () => setAsking(null);
   if (!acls && error) return <Alert color="red">{messageOf(error)}</Alert>;
   const columns: Column<Acl>[] = [
-    { id: 'name', header: 'List', sort: ({ name }) => name, cell: ({ name }) => name },
+    { id: 'name', header: 'Access list', sort: ({ name }) => name, cell: ({ name }) => name },
     { id: 'acl', header: 'Rules', cell: ({ acl }) => <code>{acl}</code> },
     menuOf((what, row) => setAsking({ what, row })),
   ];
   return (
     <>
-      <DataTable label="Rules for data" columns={columns} rows={acls} rowKey={({ uid }) => uid} />
+      <DataTable label="Access lists" columns={columns} rows={acls} rowKey={({ uid }) => uid} />
       {asking?.what === 'change' && <EditAcl acl={asking.row} onClose={close} />}
       {asking?.what === 'remove' && <RemoveAcl acl={asking.row} onClose={close} />}
     </>
@@ -85,13 +85,13 @@ function menuOf<T extends Acl | Role>(ask: (what: 'change' | 'remove', row: T) =
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          {!isOwn(row) && <Menu.Label>Built in: it stays as it is</Menu.Label>}
+          {!isOwn(row) && <Menu.Label>Built in, cannot be changed</Menu.Label>}
           <Menu.Item
             leftSection={<IconEdit size={15} />}
             disabled={!isOwn(row)}
             onClick={() => ask('change', row)}
           >
-            Change…
+            Edit…
           </Menu.Item>
           <Menu.Item
             color="var(--broken)"

@@ -38,9 +38,9 @@ function open(count: number, role = 'admin') {
 }
 
 describe('NewPassword', () => {
-  it('sets one in place of all', async () => {
+  it('replaces all passwords', async () => {
     const send = open(1);
-    expect(screen.queryByLabelText(/^Remove one/)).toBeNull();
+    expect(screen.queryByLabelText(/^Remove one password/)).toBeNull();
     expect(await send(/New password/, 'a long one', 'Set password')).toEqual([
       'PUT',
       '/v1/users/2',
@@ -48,9 +48,9 @@ describe('NewPassword', () => {
     ]);
   });
 
-  it('adds one, and removes one of several', async () => {
+  it('adds a password, and removes one of several', async () => {
     const add = open(1);
-    fireEvent.click(screen.getByLabelText(/^The new one as well/));
+    fireEvent.click(screen.getByLabelText(/^Add the new password/));
     expect(await add(/New password/, 'a long one', 'Add password')).toEqual([
       'POST',
       '/v1/users/password',
@@ -60,7 +60,7 @@ describe('NewPassword', () => {
     answered.mockReset();
     const remove = open(2);
     expect(screen.getByText(/2\spasswords are valid now/)).toBeTruthy();
-    fireEvent.click(screen.getByLabelText(/^Remove one/));
+    fireEvent.click(screen.getByLabelText(/^Remove one password/));
     expect(await remove(/Password to remove/, 'old', 'Remove password')).toEqual([
       'DELETE',
       '/v1/users/password',
@@ -68,7 +68,7 @@ describe('NewPassword', () => {
     ]);
   });
 
-  it('leaves a user manager what he may do', () => {
+  it('lets user managers only replace passwords', () => {
     open(2, 'user_manager');
     expect(screen.queryByRole('radio')).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** The passwords of another user: another one in place of all, one more, or one less. */
+/** Dialog to replace all passwords of another user, or to add or remove one. */
 import { useMay } from '@/api/session';
 import type { User } from '@/api/types';
 import { addPassword, changeUser, removePassword } from '@/api/users';
@@ -11,26 +11,26 @@ export function NewPassword({ user, onClose }: { user: User; onClose: () => void
   const may = useMay('administer');
   const count = user.passwords_count;
   const waits =
-    user.status === 'locked' ? ', and nobody has to wait any more after failed attempts' : '';
+    user.status === 'locked' ? ', and so does the delay after failed sign-ins' : '';
   const replace: Way = {
-    label: 'Only the new one from now on',
+    label: 'Replace all passwords with the new one',
     action: 'Set password',
-    effect: `All others are void at once: sessions and tokens of this user end${waits}.`,
+    effect: `All other passwords become invalid immediately. Sessions and tokens of this user end${waits}.`,
     typed: 'new',
     order: (password) => then(changeUser(user.uid, { password })),
   };
   const add: Way = {
-    label: 'The new one as well, so that programs can change one after the other',
+    label: 'Add the new password, so that you can update programs one after the other',
     action: 'Add password',
     effect:
-      'Nobody is disturbed. When all programs have the new one, come back and remove the old one.',
+      'Existing sessions and tokens keep working. Update all programs, then remove the old password.',
     typed: 'new',
     order: (password) => then(addPassword(user.email, password)),
   };
   const remove: Way = {
-    label: 'Remove one of them',
+    label: 'Remove one password',
     action: 'Remove password',
-    effect: 'Sessions and tokens that were begun with it end; those of the others go on.',
+    effect: 'Sessions and tokens that were created with this password end. Others stay valid.',
     typed: 'old',
     order: (password) => then(removePassword(user.email, password)),
   };

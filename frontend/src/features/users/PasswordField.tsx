@@ -1,4 +1,4 @@
-/** A password to give to somebody: typed, or made here and shown until it is taken along. */
+/** Field for a new password, entered or generated. A generated password is visible, so that it can be copied. */
 import { Button, PasswordInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { CopyButton } from '@/ui/Copy';

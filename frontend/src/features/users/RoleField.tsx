@@ -1,4 +1,4 @@
-/** The role of a user or of a service token: one that is built in, or one of the cluster's own. */
+/** Field for the role of a user or service token: a built-in or a custom role. */
 import { Radio, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -10,7 +10,7 @@ import classes from './users.module.css';
 interface Props {
   value: string;
   onChange: (value: string) => void;
-  /** Why it cannot be chosen. */
+  /** Reason why the role cannot be changed. */
   fixed?: ReactNode;
   /** A management role that is not offered. */
   without?: string;

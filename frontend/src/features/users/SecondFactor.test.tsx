@@ -31,7 +31,7 @@ const click = (name: string) => fireEvent.click(screen.getByRole('button', { nam
 const ordered = () =>
   answered.mock.calls.map(([path, { method, body }]) => [method, path, body && JSON.parse(body)]);
 
-it('is switched on with the secret that was shown, and gives the recovery codes on', async () => {
+it('turns on with the displayed secret and returns the recovery codes', async () => {
   answered.mockImplementation(async (_: string, { method }: RequestInit) =>
     Response.json(
       method === 'POST' ? { secret: 'ABCD', uri: 'otpauth://totp/x' } : { recovery_codes: ['a-b'] },
@@ -43,7 +43,7 @@ it('is switched on with the secret that was shown, and gives the recovery codes 
   expect(screen.getByRole('img', { hidden: true })).toBeTruthy();
   type(/Code/, '123456');
   type(/Your password/, 'correct horse');
-  click('Switch on');
+  click('Turn on');
   await waitFor(() => expect(onDone).toHaveBeenCalledWith(['a-b']));
   await waitFor(() => expect(onClose).toHaveBeenCalled());
   expect(ordered()[1]).toEqual([
@@ -53,7 +53,7 @@ it('is switched on with the secret that was shown, and gives the recovery codes 
   ]);
 });
 
-it('of another phone wants a code of the one before', async () => {
+it('requires a code of the previous app to change the app', async () => {
   answered.mockImplementation(async (_: string, { method }: RequestInit) =>
     Response.json(
       method === 'POST' ? { secret: 'ABCD', uri: 'otpauth://totp/x' } : { recovery_codes: ['a-b'] },
@@ -62,11 +62,11 @@ it('of another phone wants a code of the one before', async () => {
   const onDone = vi.fn();
   open(<SwitchOn replaces onDone={onDone} onClose={onClose} />);
   await screen.findByText('ABCD');
-  type(/Code that the app shows/, '123456');
+  type(/Code from the app/, '123456');
   type(/Your password/, 'correct horse');
-  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Replace' }).disabled).toBe(true);
-  type(/Present code/, 'aa-bb');
-  click('Replace');
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Change app' }).disabled).toBe(true);
+  type(/Current code/, 'aa-bb');
+  click('Change app');
   await waitFor(() => expect(onDone).toHaveBeenCalledWith(['a-b']));
   expect(ordered()[1]?.[2]).toEqual({
     password: 'correct horse',
@@ -76,7 +76,7 @@ it('of another phone wants a code of the one before', async () => {
   });
 });
 
-it('stays open with what is wrong', async () => {
+it('stays open and shows the error', async () => {
   answered.mockImplementation(async (_: string, { method }: RequestInit) =>
     method === 'POST'
       ? Response.json({ secret: 'ABCD', uri: 'otpauth://totp/x' })
@@ -87,28 +87,28 @@ it('stays open with what is wrong', async () => {
   await screen.findByText('ABCD');
   type(/Code/, '1');
   type(/Your password/, 'correct horse');
-  click('Switch on');
+  click('Turn on');
   expect(await screen.findByText('This is not the code.')).toBeTruthy();
   expect(onDone).not.toHaveBeenCalled();
   expect(onClose).not.toHaveBeenCalled();
 });
 
-it('is switched off with the password, and for others without', async () => {
+it('turns off with the password and a code', async () => {
   answered.mockImplementation(async () => Response.json({}));
   open(<SwitchOff onClose={onClose} />);
   type(/Your password/, 'correct horse');
-  type(/Present code/, 'aa-bb');
-  click('Switch off');
+  type(/Current code/, 'aa-bb');
+  click('Turn off');
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
   expect(ordered()).toEqual([
     ['DELETE', '/v1/users/second_factor', { password: 'correct horse', present_code: 'aa-bb' }],
   ]);
 });
 
-it('is switched off for a user who has lost the phone', async () => {
+it('turns off for another user without their password', async () => {
   answered.mockImplementation(async () => Response.json({}));
   open(<SecondFactorOff user={{ uid: 7, email: 'ann' } as User} onClose={onClose} />);
-  click('Switch off');
+  click('Turn off');
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
   expect(ordered()[0]).toEqual(['DELETE', '/v1/users/7/second_factor', null]);
 });

@@ -1,4 +1,4 @@
-/** An app's code besides the password: switched on with a picture for the phone, and off. */
+/** Dialogs to turn two-factor authentication with an authenticator app on and off. */
 import { Alert, Button, Group, Modal, PasswordInput, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,12 +15,12 @@ interface Closing {
 }
 
 interface SwitchOnProps extends Closing {
-  /** Whether it takes the place of another phone's. */
+  /** Whether an existing authenticator app is replaced. */
   replaces?: boolean;
   onDone: (codes: readonly string[]) => void;
 }
 
-/** One's own, for every role. */
+/** For the signed-in user, with any role. */
 export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
   const client = useQueryClient();
   const { data, error } = useQuery(newSecretQuery);
@@ -38,46 +38,46 @@ export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
       });
       onDone(recovery_codes);
     } finally {
-      // Where it was refused, there may be one by now.
+      // If the request was refused, another session may have turned it on in the meantime.
       await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
     }
   };
   if (error) {
     return (
-      <Modal opened onClose={onClose} title="Second factor" centered>
+      <Modal opened onClose={onClose} title="Two-factor authentication" centered>
         <Alert color="red">{messageOf(error)}</Alert>
       </Modal>
     );
   }
   return (
     <Ask
-      title={replaces ? 'Second factor of another phone' : 'Second factor'}
-      action={replaces ? 'Replace' : 'Switch on'}
+      title={replaces ? 'Change authenticator app' : 'Turn on two-factor authentication'}
+      action={replaces ? 'Change app' : 'Turn on'}
       disabled={!data || !code.trim() || !password || (replaces && !present.trim())}
       onConfirm={confirm}
       onClose={onClose}
     >
       <span>
         {replaces
-          ? 'Signing in then asks for the code of this phone. That of the phone before, and its recovery codes, lose their use.'
-          : 'Signing in then asks for a code of an authenticator app besides your password. Programs that use your name and password are refused from then on: give them service tokens.'}
+          ? 'Signing in then requires a code from the new app. Codes from the previous app and the current recovery codes become invalid.'
+          : 'Signing in then requires a code from an authenticator app in addition to your password. Programs that use your name and password are rejected: give them service tokens.'}
       </span>
-      <span>1. Have the app read this picture:</span>
+      <span>1. Scan this QR code with your authenticator app:</span>
       <AppSecret given={data} />
-      <CodeField label="2. Code that the app shows" value={code} onChange={setCode} />
+      <CodeField label="2. Code from the app" value={code} onChange={setCode} />
       {replaces && <PresentField value={present} onChange={setPresent} />}
       <OwnPasswordField value={password} onChange={setPassword} />
     </Ask>
   );
 }
 
-/** After that, once. */
+/** Shows the recovery codes once, after two-factor authentication was turned on. */
 export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly string[] }) {
   return (
     <Modal
       opened
       onClose={onClose}
-      title="Second factor is on"
+      title="Two-factor authentication is on"
       centered
       closeOnClickOutside={false}
     >
@@ -93,7 +93,7 @@ export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly st
   );
 }
 
-/** One's own. */
+/** For the signed-in user. */
 export function SwitchOff({ onClose }: Closing) {
   const client = useQueryClient();
   const [password, setPassword] = useState('');
@@ -104,34 +104,33 @@ export function SwitchOff({ onClose }: Closing) {
   };
   return (
     <Ask
-      title="Switch the second factor off?"
-      action="Switch off"
+      title="Turn off two-factor authentication?"
+      action="Turn off"
       severe
       disabled={!password || !present.trim()}
       onConfirm={confirm}
       onClose={onClose}
     >
-      <span>Your password alone is enough to sign in then. The recovery codes lose their use.</span>
+      <span>Signing in then requires only your password. The recovery codes become invalid.</span>
       <OwnPasswordField value={password} onChange={setPassword} autoFocus />
       <PresentField value={present} onChange={setPresent} />
     </Ask>
   );
 }
 
-/** Of a user who has lost phone and recovery codes. */
+/** For a user who has lost the phone and the recovery codes. */
 export function SecondFactorOff({ user, onClose }: Closing & { user: User }) {
   const then = useThenAskAgain();
   return (
     <Ask
-      title={`Switch off the second factor of ${user.email}?`}
-      action="Switch off"
+      title={`Turn off two-factor authentication of ${user.email}?`}
+      action="Turn off"
       severe
       onConfirm={() => then(switchOffOf(user.uid))}
       onClose={onClose}
     >
       <span>
-        The password alone is enough then, to sign in or to set another app up. Be sure that it is{' '}
-        {user.email} who asks for it.
+        The password is then sufficient to sign in or to set up another app. Make sure that the request comes from {user.email}.
       </span>
     </Ask>
   );
@@ -144,7 +143,7 @@ interface FieldProps {
 }
 
 function PresentField(field: FieldProps) {
-  return <CodeField name="present_code" label="Present code, or a recovery code" {...field} />;
+  return <CodeField name="present_code" label="Current code or a recovery code" {...field} />;
 }
 
 function OwnPasswordField({ value, onChange, autoFocus }: FieldProps) {

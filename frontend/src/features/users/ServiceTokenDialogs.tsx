@@ -1,4 +1,4 @@
-/** A new service token, and the one time at which it is shown. */
+/** Dialogs to create a service token and to show it once. */
 import { Button, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -11,7 +11,7 @@ import { RoleField } from './RoleField';
 import { roleGiven } from './roles';
 
 const DAY = 86_400;
-const LIVES = [
+const LIFETIMES = [
   { value: String(30 * DAY), label: '30 days' },
   { value: String(90 * DAY), label: '90 days' },
   { value: String(365 * DAY), label: '365 days' },
@@ -27,14 +27,14 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
   const [name, setName] = useState('');
   const [role, setRole] = useState('db_viewer');
   const { data: roles = [] } = useQuery(rolesQuery);
-  const [life, setLife] = useState(LIVES[1]?.value ?? '');
+  const [life, setLife] = useState(LIFETIMES[1]?.value ?? '');
   const add = async () => {
-    const wanted = {
+    const token = {
       name: name.trim(),
       ...roleGiven(role, roles),
       ...(life && { ttl: Number(life) }),
     };
-    await onMade(await createServiceToken(wanted));
+    await onMade(await createServiceToken(token));
   };
   return (
     <Ask
@@ -46,7 +46,7 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
     >
       <TextInput
         label="Name"
-        description="What it is for; events show it"
+        description="The purpose of the token; shown in events"
         required
         maxLength={64}
         autoComplete="off"
@@ -57,7 +57,7 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
       <RoleField value={role} onChange={setRole} without="none" />
       <NativeSelect
         label="Expires after"
-        data={LIVES}
+        data={LIFETIMES}
         value={life}
         onChange={(event) => setLife(event.currentTarget.value)}
       />
@@ -76,12 +76,12 @@ export function ShownOnce({ made, onClose }: { made: MadeServiceToken; onClose: 
       closeOnClickOutside={false}
     >
       <Stack gap="sm">
-        <span>This is the token. It is shown this once only: take it along now.</span>
-        <CopyBlock text={made.token} label="Copy the token" />
-        <span>A program sends it with every request:</span>
+        <span>Copy the token now. It is shown only once.</span>
+        <CopyBlock text={made.token} label="Copy token" />
+        <span>Programs send the token with each request:</span>
         <CopyBlock
           text={`curl -H 'Authorization: Bearer ${made.token}' ${window.location.origin}/v1/bdbs`}
-          label="Copy the command"
+          label="Copy command"
         />
         <Group justify="flex-end">
           <Button onClick={onClose} data-autofocus>

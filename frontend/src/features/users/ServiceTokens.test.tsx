@@ -56,9 +56,9 @@ const sent = (method: string) => {
 };
 
 describe('ServiceTokens', () => {
-  it('teaches while there is none, and shows a new one once', async () => {
+  it('explains tokens if none exist, and shows a new token once', async () => {
     show();
-    await screen.findByText(/None yet/);
+    await screen.findByText(/No service tokens yet/);
     fireEvent.click(screen.getByRole('button', { name: 'Add service token' }));
     fireEvent.change(await screen.findByLabelText(/^Name/), { target: { value: ' ci ' } });
     fireEvent.change(screen.getByLabelText('Expires after'), { target: { value: '' } });
@@ -71,7 +71,7 @@ describe('ServiceTokens', () => {
     await screen.findByRole('row', { name: /ci Administrator Expired Never ann/ });
   });
 
-  it('removes one whose name is typed', async () => {
+  it('removes a token after its name was entered', async () => {
     present = [CI];
     show();
     fireEvent.click(await screen.findByRole('button', { name: 'Remove service token ci' }));
@@ -80,7 +80,7 @@ describe('ServiceTokens', () => {
     await waitFor(() => expect(sent('DELETE')[0]).toBe('/v1/service_tokens/3'));
   });
 
-  it('leaves those of administrators to administrators', async () => {
+  it('does not let user managers remove tokens of administrators', async () => {
     present = [CI];
     show('user_manager');
     const button = await screen.findByRole('button', { name: 'Remove service token ci' });

@@ -1,4 +1,4 @@
-/** Tokens by which programs log in: all of them, one more, one less. */
+/** Card with the service tokens of programs: list, add, remove. */
 import { ActionIcon, Alert, Button } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -25,7 +25,7 @@ export function ServiceTokens() {
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<MadeServiceToken | null>(null);
   const [removing, setRemoving] = useState<ServiceToken | null>(null);
-  const again = () => client.invalidateQueries({ queryKey: serviceTokensQuery.queryKey });
+  const reload = () => client.invalidateQueries({ queryKey: serviceTokensQuery.queryKey });
   return (
     <Card
       flush
@@ -47,9 +47,7 @@ export function ServiceTokens() {
           initialSort={{ id: 'name' }}
           empty={
             <p className={classes.none}>
-              None yet. A program that uses the REST API logs in by a token of its own: it has only
-              the role that the program needs, nobody has to change it when a person leaves, and it
-              can be removed at any time.
+              No service tokens yet. Programs use service tokens to authenticate to the REST API. A token has only the role that the program needs, stays valid when a person leaves, and can be removed at any time.
             </p>
           }
         />
@@ -58,7 +56,7 @@ export function ServiceTokens() {
         <AddServiceToken
           onMade={async (token) => {
             setMade(token);
-            await again();
+            await reload();
           }}
           onClose={() => setAdding(false)}
         />
@@ -67,12 +65,12 @@ export function ServiceTokens() {
       {removing && (
         <ConfirmByTyping
           title={`Remove service token ${removing.name}?`}
-          warning="Programs that log in by it are refused at once."
+          warning="Programs that use this token are rejected immediately."
           name={removing.name}
           action="Remove token"
           onConfirm={async () => {
             await removeServiceToken(removing.uid);
-            await again();
+            await reload();
           }}
           onClose={() => setRemoving(null)}
         />
@@ -111,7 +109,7 @@ function columnsOf(
     },
     {
       id: 'by',
-      header: 'Made by',
+      header: 'Created by',
       optional: true,
       sort: ({ created_by }) => created_by,
       cell: ({ created_by }) => created_by,
@@ -129,7 +127,7 @@ function columnsOf(
             color="gray"
             aria-label={`Remove service token ${token.name}`}
             disabled={!may}
-            title={may ? 'Remove' : 'Only administrators remove those that may do everything'}
+            title={may ? 'Remove' : 'Only administrators can remove tokens with the administrator role'}
             onClick={() => remove(token)}
           >
             <IconTrash size={16} />

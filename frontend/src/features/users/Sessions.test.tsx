@@ -41,23 +41,23 @@ function open(own: boolean, sessions: readonly UserSession[]) {
 const ordered = () =>
   answered.mock.calls.flatMap(([path, { method }]) => (method === 'DELETE' ? [path] : []));
 
-it('ends another one of one’s own, or all others', async () => {
+it('ends one or all other sessions of the signed-in user', async () => {
   open(true, SESSIONS);
-  expect(await screen.findByText(/this one/)).toBeTruthy();
+  expect(await screen.findByText(/current session/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: /from 192.0.2.2/ })).toBeNull();
   fireEvent.click(screen.getByRole('button', { name: /from 192.0.2.3/ }));
   await waitFor(() => expect(ordered()).toEqual(['/v1/users/7/sessions/3']));
   await waitFor(() =>
-    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all others' }).disabled).toBe(
+    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all other sessions' }).disabled).toBe(
       false,
     ),
   );
-  fireEvent.click(screen.getByRole('button', { name: 'End all others' }));
+  fireEvent.click(screen.getByRole('button', { name: 'End all other sessions' }));
   await waitFor(() => expect(ordered()[1]).toBe('/v1/users/7/sessions'));
 });
 
-it('has nothing to end where nobody is signed in', async () => {
+it('disables ending sessions if there are none', async () => {
   open(false, []);
   expect(await screen.findByText('Not signed in anywhere.')).toBeTruthy();
-  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all' }).disabled).toBe(true);
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all sessions' }).disabled).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** Where a user is signed in, and the end of it. */
+/** Dialog with the sessions of a user, which can be ended. */
 import { Alert, Button, Group, Modal, Stack } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { messageOf } from '@/api/http';
@@ -13,7 +13,7 @@ import classes from './users.module.css';
 
 interface Props {
   user: { uid: number; email: string };
-  /** Whether they are one's own. */
+  /** Whether these are the sessions of the signed-in user. */
   own?: boolean;
   onClose: () => void;
 }
@@ -37,8 +37,7 @@ export function Sessions({ user, own = false, onClose }: Props) {
     >
       <Stack gap="sm">
         <span>
-          A session ends by itself 12 hours after signing in. One that you do not know: end it, and
-          change the password.
+          A session ends 12 hours after signing in. If you do not recognize a session, end it and change the password.
         </span>
         {!sessions && error ? (
           <Alert color="red">{messageOf(error)}</Alert>
@@ -55,7 +54,7 @@ export function Sessions({ user, own = false, onClose }: Props) {
         <Refused refusal={refusal} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" disabled={!others} loading={busy} onClick={() => submit()}>
-            {own ? 'End all others' : 'End all'}
+            {own ? 'End all other sessions' : 'End all sessions'}
           </Button>
           <Button onClick={onClose}>Done</Button>
         </Group>
@@ -73,7 +72,7 @@ function columnsOf(busy: boolean, end: (uid: number) => void): Column<UserSessio
       cell: ({ browser, current }) => (
         <span title={browser}>
           {browserName(browser)}
-          {current && <span className="dim"> (this one)</span>}
+          {current && <span className="dim"> (current session)</span>}
         </span>
       ),
     },

@@ -65,7 +65,7 @@ const sent = () =>
   ]);
 
 describe('AddUser', () => {
-  it('adds a viewer unless another role is chosen, and says what is refused', async () => {
+  it('adds a viewer by default, and shows why a user was refused', async () => {
     answered.mockImplementation(async () =>
       Response.json({ description: 'There is a user ann already.' }, { status: 409 }),
     );
@@ -91,7 +91,7 @@ describe('AddUser', () => {
     ]);
   });
 
-  it('offers a user manager no administrators', () => {
+  it('does not offer the administrator role to user managers', () => {
     open(<AddUser onClose={vi.fn()} />, { ...SESSION, role: 'user_manager' });
     expect(screen.queryByLabelText(/^Administrator/)).toBeNull();
     expect(screen.getByLabelText(/^User manager/)).toBeTruthy();
@@ -99,7 +99,7 @@ describe('AddUser', () => {
 });
 
 describe('ChangeUser', () => {
-  it('sends what was changed, and keeps the last administrator one', async () => {
+  it('sends only changes, and does not change the role of the last administrator', async () => {
     answered.mockImplementation(async () => Response.json([ADMIN]));
     const onClose = vi.fn();
     open(<ChangeUser user={ADMIN} onClose={onClose} />);
@@ -114,15 +114,15 @@ describe('ChangeUser', () => {
 });
 
 describe('OwnPassword', () => {
-  it('needs the password twice; the session goes on', async () => {
+  it('requires the password twice and keeps the session', async () => {
     answered.mockImplementation(async () => Response.json(ADMIN));
     const onClose = vi.fn();
     open(<OwnPassword session={SESSION} onClose={onClose} />);
     type(/New password/, 'a long one');
-    type(/Once more/, 'a long on');
-    expect(await screen.findByText('Not the same as above')).toBeTruthy();
+    type(/Repeat password/, 'a long on');
+    expect(await screen.findByText('The passwords do not match')).toBeTruthy();
     expect(button('Change password').disabled).toBe(true);
-    type(/Once more/, 'a long one');
+    type(/Repeat password/, 'a long one');
     fireEvent.click(button('Change password'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     expect(sent()).toEqual([['PUT', '/v1/users/1', { password: 'a long one' }]]);
@@ -130,7 +130,7 @@ describe('OwnPassword', () => {
 });
 
 describe('generatePassword', () => {
-  it('makes another one each time', () => {
+  it('generates different passwords with all character classes', () => {
     const made = Array.from({ length: 50 }, generatePassword);
     expect(new Set(made).size).toBe(50);
     const kinds = [/^[\w.!-]{20}$/, /[a-z]/, /[A-Z]/, /[2-9]/, /[-_.!]/];

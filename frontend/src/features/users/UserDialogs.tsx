@@ -1,4 +1,4 @@
-/** The questions before a user is added, changed or removed. */
+/** Dialogs to add, edit and remove a user, and to change your password. */
 import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -31,24 +31,24 @@ export function AddUser({ onClose }: Closing) {
   const [method, setMethod] = useState('regular');
   const { data: roles = [] } = useQuery(rolesQuery);
   const offer = useQuery(offerQuery).data?.name;
-  const signsOn = method === 'sso';
-  const wanted = {
+  const usesSso = method === 'sso';
+  const newUser = {
     email,
     name,
-    ...(signsOn ? { auth_method: 'sso' as const } : { password }),
+    ...(usesSso ? { auth_method: 'sso' as const } : { password }),
     ...roleGiven(role, roles),
   };
   return (
     <Ask
       title="Add user"
       action="Add user"
-      disabled={!email || (!signsOn && !password)}
-      onConfirm={() => then(createUser(wanted))}
+      disabled={!email || (!usesSso && !password)}
+      onConfirm={() => then(createUser(newUser))}
       onClose={onClose}
     >
       <TextInput
         label="Signs in as"
-        description="An e-mail address or any other name; it cannot be changed later"
+        description="An e-mail address or another name; cannot be changed later"
         required
         maxLength={254}
         autoComplete="off"
@@ -59,17 +59,17 @@ export function AddUser({ onClose }: Closing) {
       <NameField value={name} onChange={setName} />
       {offer && (
         <NativeSelect
-          label="Signs in by"
-          description={signsOn ? `What ${offer} calls this user must be the name above` : undefined}
+          label="Sign-in method"
+          description={usesSso ? `The name above must be the user name at ${offer}` : undefined}
           data={[
-            { value: 'regular', label: 'A password' },
+            { value: 'regular', label: 'Password' },
             { value: 'sso', label: offer },
           ]}
           value={method}
           onChange={(event) => setMethod(event.currentTarget.value)}
         />
       )}
-      {!signsOn && <PasswordField label="Password" value={password} onChange={setPassword} />}
+      {!usesSso && <PasswordField label="Password" value={password} onChange={setPassword} />}
       <RoleField value={role} onChange={setRole} />
     </Ask>
   );
@@ -88,7 +88,7 @@ export function ChangeUser({ user, onClose }: OfUser) {
   };
   return (
     <Ask
-      title={`Change ${user.email}`}
+      title={`Edit ${user.email}`}
       action="Save"
       disabled={!Object.keys(changes).length}
       onConfirm={() => then(changeUser(user.uid, changes))}
@@ -105,7 +105,7 @@ export function RemoveUser({ user, onClose }: OfUser) {
   return (
     <ConfirmByTyping
       title={`Remove ${user.email}?`}
-      warning={`${user.email} (${roleLabel(user.role)}) can no longer sign in; open sessions and tokens end at once. What this user did stays in the events.`}
+      warning={`${user.email} (${roleLabel(user.role)}) can no longer sign in. Open sessions and tokens end immediately. Events of this user are kept.`}
       name={user.email}
       action="Remove user"
       onConfirm={() => then(removeUser(user.uid))}
@@ -114,7 +114,7 @@ export function RemoveUser({ user, onClose }: OfUser) {
   );
 }
 
-/** One's own, for every role. */
+/** For the signed-in user, with any role. */
 export function OwnPassword({ session, onClose }: Closing & { session: Session }) {
   const client = useQueryClient();
   const [password, setPassword] = useState('');
@@ -132,16 +132,15 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
       onClose={onClose}
     >
       <span>
-        From now on only the new one is valid. Your other sessions and your tokens end; here you
-        stay signed in.
+        The old password becomes invalid. Your other sessions and your tokens end; you stay signed in here.
       </span>
       <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
       <PasswordInput
-        label="Once more"
+        label="Repeat password"
         autoComplete="new-password"
         required
         value={again}
-        error={again && password !== again ? 'Not the same as above' : undefined}
+        error={again && password !== again ? 'The passwords do not match' : undefined}
         onChange={(event) => setAgain(event.currentTarget.value)}
       />
     </Ask>
@@ -156,7 +155,7 @@ function NameField(props: {
   return (
     <TextInput
       label="Name"
-      description="For others to read"
+      description="Display name of the user"
       maxLength={254}
       autoComplete="off"
       data-autofocus={props.autoFocus}

@@ -1,4 +1,4 @@
-/** All users, with what can be ordered of each. */
+/** Table of users with a menu of actions for each user. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
 import {
   IconDevices,
@@ -86,7 +86,7 @@ function columnsOf(
       header: 'Name',
       optional: true,
       sort: ({ name }) => name,
-      cell: ({ name }) => name || <Dash why="No name was given" />,
+      cell: ({ name }) => name || <Dash why="No name was entered" />,
     },
     {
       id: 'role',
@@ -102,7 +102,7 @@ function columnsOf(
     },
     {
       id: 'factor',
-      header: 'Second factor',
+      header: 'Two-factor authentication',
       optional: true,
       sort: factorWords,
       cell: factorWords,
@@ -124,26 +124,26 @@ function columnsOf(
   ];
 }
 
-/** By which others vouch for users, who have neither password nor second factor here. */
-const ELSEWHERE: Readonly<Record<string, string>> = { sso: 'Single sign-on', ldap: 'LDAP' };
+/** Labels of external authentication methods. Their users have no password and no second factor in Shardboard. */
+const EXTERNAL: Readonly<Record<string, string>> = { sso: 'Single sign-on', ldap: 'LDAP' };
 
 const factorWords = ({ auth_method, second_factor }: User): string =>
-  ELSEWHERE[auth_method] ?? (second_factor ? 'On' : 'Off');
+  EXTERNAL[auth_method] ?? (second_factor ? 'On' : 'Off');
 
 function UserStatus({ status }: { status: string }) {
   if (status === 'locked') {
     return (
       <Status
         tone="attention"
-        title="After failed attempts, further ones from the same address have to wait; a new password ends that"
+        title="After failed sign-ins, further attempts from the same address are delayed. A new password ends the delay"
       >
-        Sign-ins wait
+        Sign-in delayed
       </Status>
     );
   }
   if (status === 'password_expired') {
     return (
-      <Status tone="attention" title="Signing in asks for a new one">
+      <Status tone="attention" title="Signing in requires a new password">
         Password expired
       </Status>
     );
@@ -175,15 +175,15 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
           disabled={fault !== undefined}
           onClick={() => ask({ what: 'change', user })}
         >
-          Change…
+          Edit…
         </Menu.Item>
         <Menu.Item
           leftSection={<IconKey size={15} />}
-          // One's own is changed in the user menu, which keeps this session.
+          // Users change their own password in the user menu, which keeps the current session.
           disabled={
-            fault !== undefined || user.uid === session?.uid || user.auth_method in ELSEWHERE
+            fault !== undefined || user.uid === session?.uid || user.auth_method in EXTERNAL
           }
-          title={ELSEWHERE[user.auth_method] && 'Has no password here'}
+          title={EXTERNAL[user.auth_method] && 'This user has no password in Shardboard'}
           onClick={() => ask({ what: 'password', user })}
         >
           Passwords…
@@ -201,7 +201,7 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
             disabled={fault !== undefined}
             onClick={() => ask({ what: 'factor', user })}
           >
-            Second factor off…
+            Turn off two-factor authentication…
           </Menu.Item>
         )}
         {stays && stays !== fault && <Menu.Label>{stays}</Menu.Label>}

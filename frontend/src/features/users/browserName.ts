@@ -1,6 +1,6 @@
-/** What people call the browser behind a User-Agent; its own words where it is none that we know. */
+/** Browsers by a substring of their User-Agent, the most specific ones first. */
 const BROWSERS = [
-  // Most call themselves Chrome and Safari, too: those come last.
+  // Most User-Agents also contain Chrome and Safari, so these come last.
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],
   ['Firefox/', 'Firefox'],
@@ -17,6 +17,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
+/** Return the name of the browser and system of a User-Agent, or the start of an unknown User-Agent. */
 export function browserName(agent: string): string {
   const [, browser] = BROWSERS.find(([mark]) => agent.includes(mark)) ?? [];
   const [, system] = SYSTEMS.find(([mark]) => agent.includes(mark)) ?? [];

@@ -3,7 +3,7 @@ import { plural } from '@/lib/format';
 const DAY = 86_400_000;
 const SOON_DAYS = 14;
 
-/** That one's password expires soon, in a few words; nothing while there is time. */
+/** Return a reminder that the user's password expires within two weeks; undefined if it expires later. */
 export function expiryWords(expiresAt: string, now: number = Date.now()): string | undefined {
   const days = Math.floor((Date.parse(expiresAt) - now) / DAY);
   if (days >= SOON_DAYS) return undefined;

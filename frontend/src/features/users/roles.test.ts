@@ -21,8 +21,8 @@ const chiefs: Role = { uid: 18, name: 'chiefs', management: 'admin', resources: 
 const withRole = (role: string, uid?: number) =>
   ({ role, role_uids: uid === undefined ? [] : [uid] }) as User;
 
-describe('roles of the own cluster', () => {
-  it('are chosen by their number, those built in by their name', () => {
+describe('custom roles', () => {
+  it('are identified by uid, built-in roles by name', () => {
     expect(roleChosen(withRole('none', 17))).toBe('17');
     expect(roleChosen(withRole('db_viewer', 5))).toBe('db_viewer');
     expect(roleChosen(withRole('user_manager'))).toBe('user_manager');
@@ -33,12 +33,12 @@ describe('roles of the own cluster', () => {
     expect(roleGiven('user_manager', [builtIn, own])).toEqual({ role: 'user_manager' });
   });
 
-  it('have their own names', () => {
+  it('are shown with their names', () => {
     expect(roleName(withRole('none', 17), [readers])).toBe('cache readers');
     expect(roleName(withRole('none', 6), [readers])).toBe('No access');
   });
 
-  it('that make administrators are given by administrators', () => {
+  it('with the administrator role can only be assigned by administrators', () => {
     const offered = (role: string) =>
       ownRolesFor({ role } as Session, [readers, chiefs]).map(({ label }) => label);
     expect(offered('admin')).toEqual(['cache readers', 'chiefs']);
@@ -47,7 +47,7 @@ describe('roles of the own cluster', () => {
 });
 
 describe('rolesFor', () => {
-  it('lets only administrators make administrators', () => {
+  it('lets only administrators assign the administrator role', () => {
     const given = (role: string) => rolesFor(by(1, role)).map(({ value }) => value);
     expect(given('admin')).toContain('admin');
     expect(given('user_manager')).not.toContain('admin');
@@ -59,30 +59,30 @@ describe('faults', () => {
   const admin = user(1, 'admin');
   const manager = by(2, 'user_manager');
 
-  it('keeps user managers from administrators, but nobody from himself', () => {
+  it('does not let user managers change administrators, but lets them change their own account', () => {
     expect(changeFault(admin, manager)).toMatch(/Only administrators/);
     expect(changeFault(user(2, 'user_manager'), manager)).toBeUndefined();
     expect(changeFault(admin, by(1, 'admin'))).toBeUndefined();
   });
 
-  it('keeps the last administrator', () => {
+  it('does not let the last administrator with a password lose the role', () => {
     expect(lastAdminFault(admin, [admin, user(3, 'none')])).toMatch(/last administrator/);
-    const vouched: User = { ...user(4, 'admin'), auth_method: 'sso' };
-    expect(lastAdminFault(admin, [admin, vouched])).toMatch(/with a password/);
-    expect(lastAdminFault(vouched, [admin, vouched])).toBeUndefined();
+    const ssoAdmin: User = { ...user(4, 'admin'), auth_method: 'sso' };
+    expect(lastAdminFault(admin, [admin, ssoAdmin])).toMatch(/with a password/);
+    expect(lastAdminFault(ssoAdmin, [admin, ssoAdmin])).toBeUndefined();
     expect(lastAdminFault(admin, [admin, user(3, 'admin')])).toBeUndefined();
     expect(lastAdminFault(user(3, 'none'), [admin])).toBeUndefined();
   });
 
-  it('removes nobody who removes', () => {
-    expect(removalFault(admin, by(1, 'admin'), [admin])).toMatch(/yourself/);
+  it('does not let users remove their own account', () => {
+    expect(removalFault(admin, by(1, 'admin'), [admin])).toMatch(/your own account/);
     expect(removalFault(admin, manager, [admin, user(3, 'admin')])).toMatch(/Only administrators/);
     expect(removalFault(user(3, 'none'), manager, [admin])).toBeUndefined();
   });
 });
 
 describe('roleLabel', () => {
-  it('shows a role that it does not know as it is', () => {
+  it('returns the value of an unknown role', () => {
     expect([roleLabel('db_member'), roleLabel('auditor')]).toEqual(['Database member', 'auditor']);
   });
 });

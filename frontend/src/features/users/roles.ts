@@ -1,102 +1,102 @@
-/** Management roles in words, and who may change whom. */
+/** Labels of management roles, and rules for changing users. */
 import { isOwn } from '@/api/access';
 import type { NewUser, Role, Session, User } from '@/api/types';
 
 export type Management = NonNullable<NewUser['role']>;
 
 export const ROLES: readonly { value: string; label: string; what: string }[] = [
-  { value: 'admin', label: 'Administrator', what: 'Everything' },
+  { value: 'admin', label: 'Administrator', what: 'All permissions' },
   {
     value: 'cluster_member',
     label: 'Cluster member',
-    what: 'Creates, changes and deletes databases; sees the whole cluster',
+    what: 'Create, change and delete databases; view the cluster',
   },
   {
     value: 'db_member',
     label: 'Database member',
-    what: 'Creates, changes and deletes databases',
+    what: 'Create, change and delete databases',
   },
   {
     value: 'cluster_viewer',
     label: 'Cluster viewer',
-    what: 'Sees the whole cluster with its events; changes nothing',
+    what: 'View the cluster with its events; no changes',
   },
   {
     value: 'db_viewer',
     label: 'Database viewer',
-    what: 'Sees databases and metrics, no events; changes nothing',
+    what: 'View databases and metrics, but no events; no changes',
   },
   {
     value: 'user_manager',
     label: 'User manager',
-    what: 'Adds, changes and removes users other than administrators; sees the rest',
+    what: 'Add, change and delete users other than administrators; view the cluster with its events',
   },
-  { value: 'none', label: 'No access', what: 'May do nothing in this console' },
+  { value: 'none', label: 'No access', what: 'No permissions in the console' },
 ];
 
-/** Whether users of such a role may see some databases only. */
+/** Return whether a role with this management role can be limited to some databases. */
 export const mayBeLimited = (management: string): boolean =>
   management === 'db_member' || management === 'db_viewer';
 
-/** Numbers of the databases that it reaches; none: all. */
+/** Return the uids of the databases that a role is limited to; empty if it applies to all databases. */
 export const reachOf = ({ resources }: Pick<Role, 'resources'>): number[] =>
   resources.flatMap(({ uids }) => uids);
 
 export const roleLabel = (role: string): string =>
   ROLES.find(({ value }) => value === role)?.label ?? role;
 
-/** What a manager may give: only administrators make administrators. */
+/** Return the management roles that this manager can assign. Only administrators can assign the administrator role. */
 export const rolesFor = (manager: Session | undefined) =>
   ROLES.filter(({ value }) => value !== 'admin' || manager?.role === 'admin');
 
-/** The same for roles of the cluster's own. */
+/** Return the custom roles that this manager can assign. */
 export const ownRolesFor = (manager: Session | undefined, roles: readonly Role[]) =>
   roles
     .filter(({ management }) => management !== 'admin' || manager?.role === 'admin')
     .map(({ uid, name, management, ...role }) => ({
       value: String(uid),
       label: name,
-      what: `In the console: ${roleLabel(management)}${reachOf(role).length ? ', of some databases' : ''}. At data: what databases let this role do`,
+      what: `Console: ${roleLabel(management)}${reachOf(role).length ? ' for some databases' : ''}. Data: as configured for each database`,
     }));
 
-/** What a form keeps of a user's role: a management role, or the number of a role of the cluster's own. */
+/** Return the form value for a user's role: a management role, or the uid of a custom role. */
 export const roleChosen = ({ role, role_uids: [uid] }: User): string =>
   uid !== undefined && isOwn({ uid }) ? String(uid) : role;
 
-/** The same as the console wants it: by number where there is one, or a role of the same kind that reaches less would stay. */
+/** Return the request fields for a form value. Uses the uid if the role has one; otherwise a custom role with the same management role but fewer databases would stay assigned. */
 export function roleGiven(chosen: string, roles: readonly Role[]) {
   const builtIn = roles.find((role) => !isOwn(role) && role.management === chosen);
   const uid = builtIn ? builtIn.uid : Number(chosen);
   return uid ? { role_uids: [uid] } : { role: chosen as Management };
 }
 
-/** Of a user or a service token, in words. */
+/** Return the display name of the role of a user or service token. */
 export const roleName = (user: Pick<User, 'role' | 'role_uids'>, roles: readonly Role[]): string =>
   roles.find(({ uid }) => isOwn({ uid }) && uid === user.role_uids[0])?.name ??
   roleLabel(user.role);
 
-/** Why this user cannot be changed by this manager; undefined when nothing stands against it. */
+/** Return why this manager cannot change the user; undefined if the change is allowed. */
 export function changeFault(user: User, manager: Session | undefined): string | undefined {
   if (user.role === 'admin' && manager?.role !== 'admin' && user.uid !== manager?.uid) {
-    return 'Only administrators change administrators';
+    return 'Only administrators can change administrators';
   }
   return undefined;
 }
 
-/** Why this user cannot be removed. */
+/** Return why this manager cannot remove the user; undefined if the removal is allowed. */
 export function removalFault(
   user: User,
   manager: Session | undefined,
   users: readonly User[],
 ): string | undefined {
-  if (user.uid === manager?.uid) return 'You cannot remove yourself; another administrator can';
+  if (user.uid === manager?.uid) return 'You cannot remove your own account. Ask another administrator';
   return changeFault(user, manager) ?? lastAdminFault(user, users);
 }
 
-/** Why the role of this user stays as it is: whom another vouches for cannot sign in without it. */
+/** Return why the role of this user cannot change: one administrator with a password must remain, for sign-ins without an external provider. */
 export function lastAdminFault(user: User, users: readonly User[]): string | undefined {
-  const isOne = ({ role, auth_method }: User) => role === 'admin' && auth_method === 'regular';
-  return isOne(user) && users.filter(isOne).length < 2
-    ? 'This is the last administrator with a password; make another user one first'
+  const isLocalAdmin = ({ role, auth_method }: User) => role === 'admin' && auth_method === 'regular';
+  return isLocalAdmin(user) && users.filter(isLocalAdmin).length < 2
+    ? 'This is the last administrator with a password. Make another user an administrator first'
     : undefined;
 }

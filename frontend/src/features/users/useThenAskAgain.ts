@@ -2,5 +2,5 @@ import { aclsQuery, rolesQuery } from '@/api/access';
 import { usersQuery } from '@/api/users';
 import { useThenAskAgain as useThenAsk } from '@/api/useThenAskAgain';
 
-/** Users show their roles, and roles their users. */
+/** Invalidate users, roles and access lists after a change, because each list shows data of the others. */
 export const useThenAskAgain = () => useThenAsk(usersQuery, rolesQuery, aclsQuery);
