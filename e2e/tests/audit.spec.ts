@@ -23,12 +23,12 @@ test('changes and refusals are in the audit trail, which is whole and can be tak
   await page.goto('/');
   await page.getByRole('link', { name: 'Audit' }).click();
   await expect(page.getByRole('heading', { name: 'Audit' })).toBeVisible();
-  await expect(page.getByText(/^Whole: \d+\slines/)).toBeVisible();
+  await expect(page.getByText(/^Intact: \d+\srecords/)).toBeVisible();
   await page.getByLabel('Filter by text').fill(name);
-  const table = page.getByRole('table', { name: 'Audit trail' });
+  const table = page.getByRole('table', { name: 'Audit log' });
   await expect(table.getByRole('row')).toHaveCount(3);
   await expect(table.getByRole('row').nth(1)).toContainText('Refused');
-  await expect(table.getByRole('row').nth(1)).toContainText('not proven');
+  await expect(table.getByRole('row').nth(1)).toContainText('not authenticated');
   await expect(table.getByRole('row').nth(2)).toContainText('POST /v1/redis_acls');
   await page.getByLabel('Outcome').selectOption('done');
   await expect(table.getByRole('row')).toHaveCount(2);
@@ -38,10 +38,10 @@ test('changes and refusals are in the audit trail, which is whole and can be tak
   await page.getByLabel('Filter by text').fill('');
   await examineInAll(page, 'audit');
   await page.getByLabel('Filter by text').fill('nothing has this in it');
-  await expect(page.getByText('No line matches these filters.')).toBeVisible();
+  await expect(page.getByText('No records match these filters.')).toBeVisible();
 
   const waiting = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download all' }).click();
+  await page.getByRole('button', { name: 'Download audit log' }).click();
   const file = await readFile(await (await waiting).path(), 'utf8');
   const lines = file
     .trimEnd()

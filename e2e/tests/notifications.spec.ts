@@ -40,11 +40,11 @@ test('a limit of a database is set, raised and seen, and those of nodes are set'
   tag: '@slow',
 }, async ({ page, api }) => {
   await page.goto('/databases/1/configuration');
-  const alerts = page.getByRole('region', { name: 'Alerts' });
-  await alerts.getByLabel('Fewer requests than', { exact: true }).check();
-  const limit = alerts.getByLabel('Fewer requests than, per s');
+  const alerts = page.getByRole('region', { name: 'Alert thresholds' });
+  await alerts.getByLabel('Throughput below', { exact: true }).check();
+  const limit = alerts.getByLabel('Throughput below, requests/s');
   await limit.fill('lots');
-  await expect(alerts.getByText('A number, such as 80')).toBeVisible();
+  await expect(alerts.getByText('Enter a number, such as 80')).toBeVisible();
   await expect(alerts.getByRole('button', { name: 'Save' })).toBeDisabled();
   await limit.fill('900000000');
   await alerts.getByRole('button', { name: 'Save' }).click();
@@ -52,25 +52,25 @@ test('a limit of a database is set, raised and seen, and those of nodes are set'
   await examine(page, 'alerts');
   await page.goto('/');
   await expect(
-    page.getByRole('link', { name: 'demo is sent fewer than 900,000,000 requests per second' }),
+    page.getByRole('link', { name: 'demo receives fewer than 900,000,000 requests per second' }),
   ).toBeVisible();
-  await page.getByRole('link', { name: /^Alarms, \d+ raised$/ }).click();
-  const raised = page.getByRole('table', { name: 'Raised now' }).getByRole('row');
-  await expect(raised.filter({ hasText: 'demo is sent fewer than' })).toBeVisible();
+  await page.getByRole('link', { name: /^Alarms, \d+ active$/ }).click();
+  const raised = page.getByRole('table', { name: 'Active alarms' }).getByRole('row');
+  await expect(raised.filter({ hasText: 'demo receives fewer than' })).toBeVisible();
   await examine(page, 'alarms-raised');
   await page.goto('/databases/1/configuration');
-  await alerts.getByLabel('Fewer requests than', { exact: true }).uncheck();
+  await alerts.getByLabel('Throughput below', { exact: true }).uncheck();
   await alerts.getByRole('button', { name: 'Save' }).click();
   await expect(alerts.getByText('Raised', { exact: true })).toBeHidden();
 
   await page.goto('/notifications');
-  const cluster = page.getByRole('region', { name: 'Alerts of nodes and the cluster' });
-  await cluster.getByLabel('Memory fuller than', { exact: true }).check();
+  const cluster = page.getByRole('region', { name: 'Alert thresholds of nodes and the cluster' });
+  await cluster.getByLabel('Memory usage above', { exact: true }).check();
   await cluster.getByLabel('The number of nodes is even').check();
   await cluster.getByRole('button', { name: 'Save' }).click();
   await expect(cluster.getByRole('button', { name: 'Save' })).toBeDisabled();
   await page.reload();
-  await expect(cluster.getByLabel('Memory fuller than', { exact: true })).toBeChecked();
+  await expect(cluster.getByLabel('Memory usage above', { exact: true })).toBeChecked();
   await examine(page, 'alerts-of-nodes');
   const off = { node_memory: { enabled: false }, cluster_even_node_count: false };
   expect((await api.put('/v1/cluster', { data: { alert_settings: off } })).status()).toBe(200);
@@ -86,19 +86,19 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
   };
   try {
     await page.goto('/notifications');
-    await expect(page.getByText('Nobody is told yet')).toBeVisible();
+    await expect(page.getByText('No receivers yet')).toBeVisible();
     await page.getByRole('button', { name: 'Add receiver' }).click();
     const adding = frame.dialog('Add receiver');
     await adding.getByLabel('Name').fill('chat');
     await adding.getByLabel('Address').fill(url);
-    await adding.getByLabel('Tells of').selectOption('all');
-    await adding.getByLabel('From which severity on').selectOption('INFO');
+    await adding.getByLabel('Messages').selectOption('all');
+    await adding.getByLabel('Minimum severity').selectOption('INFO');
     await adding.getByRole('button', { name: 'Add receiver' }).click();
     const row = page.getByRole('row').filter({ hasText: url });
-    await expect(row).toContainText('Everything in the log');
+    await expect(row).toContainText('All events');
 
-    await action('Send a test');
-    await expect(page.getByText('A test message arrived at chat.')).toBeVisible();
+    await action('Send test message');
+    await expect(page.getByText('The test message was delivered to chat.')).toBeVisible();
     // What is in the log by then, the receiver's own creation, may come before or after it.
     const texts = receiver.got.map(({ text }) => text);
     expect(texts).toContainEqual(expect.stringMatching(/^\[TEST\] /));
@@ -107,20 +107,20 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
     expect((await api.post('/v1/users', { data: user })).status()).toBe(200);
     const types = () => receiver.got.map(({ event }) => event?.type);
     await expect.poll(types).toContain('user_created');
-    await expect(row).toContainText('All told');
+    await expect(row).toContainText('Up to date');
     await examine(page, 'notifications');
 
-    await action('Silence for an hour');
-    await expect(row).toContainText('Silent until');
-    await action('End the silence');
-    await expect(row).toContainText('All told');
+    await action('Mute for 1 hour');
+    await expect(row).toContainText('Muted until');
+    await action('Unmute');
+    await expect(row).toContainText('Up to date');
 
     receiver.refuses = true;
-    await action('Send a test');
+    await action('Send test message');
     await expect(page.getByText('It answered 500 Internal Server Error.')).toBeVisible();
     await action('Remove');
-    await frame.dialog('Remove chat?').getByRole('button', { name: 'Remove receiver' }).click();
-    await expect(page.getByText('Nobody is told yet')).toBeVisible();
+    await frame.dialog('Remove receiver chat?').getByRole('button', { name: 'Remove receiver' }).click();
+    await expect(page.getByText('No receivers yet')).toBeVisible();
   } finally {
     receiver.close();
   }
@@ -140,30 +140,30 @@ test('the audit trail goes to a receiver of syslog', { tag: '@slow' }, async ({ 
     await page.goto('/notifications');
     await page.getByRole('button', { name: 'Add receiver' }).click();
     const adding = frame.dialog('Add receiver');
-    await adding.getByLabel('Kind').selectOption('Syslog');
+    await adding.getByLabel('Type').selectOption('Syslog');
     await adding.getByLabel('Name').fill('siem');
     await adding.getByLabel('Address').fill('syslog+tls://siem.example.org');
-    await expect(adding.getByLabel('Authorities to trust')).toBeVisible();
-    await adding.getByLabel('Tells of').selectOption('audit');
-    await expect(adding.getByLabel('From which severity on')).toHaveValue('INFO');
+    await expect(adding.getByLabel('Trusted CAs')).toBeVisible();
+    await adding.getByLabel('Messages').selectOption('audit');
+    await expect(adding.getByLabel('Minimum severity')).toHaveValue('INFO');
     await examineInAll(page, 'receiver-syslog');
     await adding.getByLabel('Address').fill(url);
-    await expect(adding.getByLabel('Authorities to trust')).toBeHidden();
+    await expect(adding.getByLabel('Trusted CAs')).toBeHidden();
     await adding.getByRole('button', { name: 'Add receiver' }).click();
     const row = page.getByRole('row').filter({ hasText: url });
-    await expect(row).toContainText('The audit trail');
+    await expect(row).toContainText('Audit log');
     await page.getByRole('button', { name: 'Actions for siem' }).click();
-    await expect(page.getByRole('menuitem', { name: /Silence/ })).toHaveCount(0);
-    await page.getByRole('menuitem', { name: 'Send a test' }).click();
-    await expect(page.getByText('A test message arrived at siem.')).toBeVisible();
+    await expect(page.getByRole('menuitem', { name: /Mute/ })).toHaveCount(0);
+    await page.getByRole('menuitem', { name: 'Send test message' }).click();
+    await expect(page.getByText('The test message was delivered to siem.')).toBeVisible();
     expect((await api.delete('/v1/redis_acls/4711')).status()).toBe(404);
     await expect.poll(() => got).toContain('path="/v1/redis_acls/4711" outcome="failed"');
     expect(got).toContain('[TEST] ');
     expect(got).toMatch(/^\d+ <\d+>1 \d{4}-/);
-    await expect(row).toContainText('All told');
+    await expect(row).toContainText('Up to date');
     await page.getByRole('button', { name: 'Actions for siem' }).click();
     await page.getByRole('menuitem', { name: 'Remove' }).click();
-    await frame.dialog('Remove siem?').getByRole('button', { name: 'Remove receiver' }).click();
+    await frame.dialog('Remove receiver siem?').getByRole('button', { name: 'Remove receiver' }).click();
     await expect(row).toHaveCount(0);
   } finally {
     server.close();

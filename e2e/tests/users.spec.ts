@@ -320,7 +320,7 @@ test('a user whose role reaches one database sees no other', { tag: '@slow' }, a
     ['/nodes', '127.'],
     ['/timeline', 'Node 3'],
     ['/events', 'payments'],
-    ['/alarms', 'No alarm is raised'],
+    ['/alarms', 'No active alarms'],
     ['/benchmarks', 'No benchmark'],
     ['/settings', 'Node failures'],
   ] as const) {

@@ -11,7 +11,7 @@ export function AuditPage() {
   const navigate = useNavigate({ from: '/audit' });
   if (!useMay('administer')) {
     return (
-      <EmptyState title="The audit trail is not shown to you">
+      <EmptyState title="You cannot view the audit log">
         <span>Only administrators see who did what.</span>
       </EmptyState>
     );

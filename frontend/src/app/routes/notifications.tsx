@@ -1,4 +1,4 @@
-/** Who outside is told when something is wrong. */
+/** Notifications page: receivers of notifications and alert thresholds. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { useMay } from '@/api/session';
@@ -13,8 +13,8 @@ export function NotificationsPage() {
   const [adding, setAdding] = useState(false);
   if (!useMay('administer')) {
     return (
-      <EmptyState title="Notifications are not shown to you">
-        <span>Administrators see and change who is told when something is wrong.</span>
+      <EmptyState title="You cannot view notifications">
+        <span>Only administrators can view and change the receivers of notifications.</span>
       </EmptyState>
     );
   }
@@ -27,10 +27,9 @@ export function NotificationsPage() {
       <Card flush>
         <WebhookTable
           empty={
-            <EmptyState title="Nobody is told yet">
+            <EmptyState title="No receivers yet">
               <span>
-                A receiver gets a message when an alarm is raised and when it ends: a mail address,
-                a webhook of a chat or an on-call service, or an Alertmanager of Prometheus.
+                Add a receiver to get a message when an alarm is raised and when it ends. A receiver is an e-mail address, a webhook of a chat or on-call service, a Prometheus Alertmanager or a syslog server.
               </span>
             </EmptyState>
           }

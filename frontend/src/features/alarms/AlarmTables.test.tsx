@@ -40,7 +40,7 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async (path: string) => {
     const [bare = ''] = path.split('?');
     return replies[bare] === undefined
-      ? Response.json({ error_code: 'x', description: 'The store is away.' }, { status: 500 })
+      ? Response.json({ error_code: 'x', description: 'The store is unavailable.' }, { status: 500 })
       : Response.json(replies[bare]);
   });
 });
@@ -64,7 +64,7 @@ const rows = (table: string) =>
     .map((row) => (row.textContent ?? '').replaceAll('\u00a0', ' '));
 
 describe('AlarmTables', () => {
-  it('lists what is raised, the worst first, with what it is of', async () => {
+  it('lists active alarms, errors first, with the affected object', async () => {
     replies['/v1/cluster/health'] = {
       status: 'degraded',
       alarms: [
@@ -76,27 +76,27 @@ describe('AlarmTables', () => {
     };
     show();
     expect(await screen.findByText('orders refuses writes: its memory is full')).toBeTruthy();
-    const found = rows('Raised now');
+    const found = rows('Active alarms');
     expect(found[0]).toMatch(/^Error.*orders/);
     expect(found.filter((row) => row.startsWith('Warning'))).toHaveLength(3);
     expect(found.some((row) => row.includes('It was socluster'))).toBe(true);
-    expect(found.some((row) => row.includes('database 9, deleted'))).toBe(true);
+    expect(found.some((row) => row.includes('database 9 (deleted)'))).toBe(true);
     expect(screen.getByText('node 2')).toBeTruthy();
   });
 
-  it('says so when none is raised', async () => {
+  it('shows an empty state without active alarms', async () => {
     show();
-    expect(await screen.findByText('No alarm is raised')).toBeTruthy();
+    expect(await screen.findByText('No active alarms')).toBeTruthy();
   });
 
-  it('does not say none while they cannot be read', async () => {
+  it('shows an error instead of the empty state if alarms cannot be loaded', async () => {
     delete replies['/v1/cluster/health'];
     show();
-    expect(await screen.findByText('The alarms could not be read')).toBeTruthy();
-    expect(screen.queryByText('No alarm is raised')).toBeNull();
+    expect(await screen.findByText('Alarms could not be loaded')).toBeTruthy();
+    expect(screen.queryByText('No active alarms')).toBeNull();
   });
 
-  it('lists those that ended, the newest first, and how long they lasted', async () => {
+  it('lists ended alarms, the newest first, with their duration', async () => {
     story.events = [
       alarm(1, { ended_ms: T0 + 4_000, open: false, node_uid: 1 }),
       alarm(2, { time_ms: T0 + 1_000, ended_ms: T0 + 62_000, open: false, node_uid: 2 }),
@@ -112,9 +112,9 @@ describe('AlarmTables', () => {
     expect(found[1]).toMatch(/node 1.*4 s$/);
   });
 
-  it('shows nothing of the log to those who may not read it', async () => {
+  it('hides ended alarms from roles that cannot read the event log', async () => {
     show('db_viewer');
-    expect(await screen.findByText('No alarm is raised')).toBeTruthy();
+    expect(await screen.findByText('No active alarms')).toBeTruthy();
     expect(screen.queryByText('Ended in this time range')).toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-/** The alarms that are raised now, and those that ended in the chosen time range. */
+/** Tables of the active alarms and of the alarms that ended in the selected time range. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
@@ -36,29 +36,28 @@ function Raised({ names }: { names: Names }) {
   const alarms = useOpenAlarms();
   const { error } = useQuery(healthQuery);
   if (error && !alarms)
-    return <EmptyState title="The alarms could not be read">{messageOf(error)}</EmptyState>;
+    return <EmptyState title="Alarms could not be loaded">{messageOf(error)}</EmptyState>;
   const columns: Column<LogEvent>[] = [
     ...common(names),
     {
       id: 'for',
-      header: 'For',
+      header: 'Active for',
       align: 'right',
       sort: (alarm) => -startOf(alarm),
       cell: (alarm) => <Elapsed since={startOf(alarm)} />,
     },
   ];
   return (
-    <Card title="Raised now" flush>
+    <Card title="Active alarms" flush>
       <DataTable
-        label="Raised now"
+        label="Active alarms"
         columns={columns}
         rows={alarms?.toSorted(worstFirst)}
         rowKey={({ uid }) => uid}
         empty={
-          <EmptyState title="No alarm is raised">
+          <EmptyState title="No active alarms">
             <span>
-              The console looks each second at nodes, shards, replication, memory and flash, and at
-              limits of your own for throughput, latency and use.
+              The console checks nodes, shards, replication, memory and flash every second, and your alert thresholds for throughput, latency and usage.
             </span>
           </EmptyState>
         }
@@ -86,7 +85,7 @@ function Ended({ names }: { names: Names }) {
     },
     {
       id: 'lasted',
-      header: 'Lasted',
+      header: 'Duration',
       align: 'right',
       sort: seconds,
       cell: (alarm) => <span className="num">{precise(seconds(alarm))}</span>,
@@ -100,8 +99,8 @@ function Ended({ names }: { names: Names }) {
         rows={rows}
         rowKey={({ uid }) => uid}
         empty={
-          <EmptyState title="None">
-            <span>Choose a longer time range at the top of the page to look further back.</span>
+          <EmptyState title="No alarms ended">
+            <span>Choose a longer time range at the top of the page to view earlier alarms.</span>
           </EmptyState>
         }
       />
@@ -132,7 +131,7 @@ function common(names: Names): Column<LogEvent>[] {
         ),
     },
     { id: 'alarm', header: 'Alarm', cell: (alarm) => raisedAlarm(alarm, names).text },
-    { id: 'of', header: 'Of', cell: (alarm) => <Concerned alarm={alarm} names={names} /> },
+    { id: 'of', header: 'Affects', cell: (alarm) => <AffectedObject alarm={alarm} names={names} /> },
     {
       id: 'raised',
       header: 'Raised',
@@ -142,7 +141,7 @@ function common(names: Names): Column<LogEvent>[] {
   ];
 }
 
-function Concerned({ alarm, names }: { alarm: LogEvent; names: Names }) {
+function AffectedObject({ alarm, names }: { alarm: LogEvent; names: Names }) {
   const { bdb_uid: bdb, node_uid: node } = alarm;
   const name = bdb === undefined ? undefined : names.get(bdb);
   if (name !== undefined)
@@ -151,7 +150,7 @@ function Concerned({ alarm, names }: { alarm: LogEvent; names: Names }) {
         {name}
       </Link>
     );
-  if (bdb !== undefined) return <span className="dim">database {bdb}, deleted</span>;
+  if (bdb !== undefined) return <span className="dim">database {bdb} (deleted)</span>;
   if (node === undefined) return <span className="dim">cluster</span>;
   return (
     <Link to="/nodes/$uid" params={{ uid: String(node) }}>

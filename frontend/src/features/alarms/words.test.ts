@@ -12,21 +12,21 @@ describe('raisedAlarm', () => {
   it.each([
     [
       { type: 'alarm_two_primaries', bdb_uid: 1, shards: [1, 4] },
-      'Two shards of demo act as primary of the same slots: redis:1 and redis:4',
+      'Two shards of demo are primaries of the same slots: redis:1 and redis:4',
     ],
     [
       { type: 'alarm_shards_refuse', bdb_uid: 1, shards: [2] },
-      'Primaries of demo live and refuse requests, as they do not believe their cluster to be whole: redis:2',
+      'Primaries of demo are running but refuse requests, because they consider their cluster incomplete: redis:2',
     ],
     [
       { type: 'alarm_no_replica', bdb_uid: 1, pairs: [2] },
-      '1 primary of demo has no replica that runs',
+      '1 primary of demo has no running replica',
     ],
-    [{ type: 'alarm_slots_uncovered', bdb_uid: 1 }, 'demo is not served: no primary lives'],
+    [{ type: 'alarm_slots_uncovered', bdb_uid: 1 }, 'demo is not served: no primary is running'],
     [{ type: 'alarm_memory_full', bdb_uid: 1 }, 'demo refuses writes: its memory is full'],
     [
       { type: 'alarm_bdb_high_throughput', bdb_uid: 1, threshold: 100000 },
-      'demo is sent more than 100,000 requests per second',
+      'demo receives more than 100,000 requests per second',
     ],
     [
       { type: 'alarm_node_memory', node_uid: 2, threshold: 92.5 },
@@ -34,7 +34,7 @@ describe('raisedAlarm', () => {
     ],
     [
       { type: 'alarm_cluster_certs_about_to_expire', ends: '2999-01-02T03:04:05+00:00' },
-      'The certificate of the console ends on 2999-01-02',
+      'The certificate of the console expires on 2999-01-02',
     ],
     [
       {
@@ -42,8 +42,8 @@ describe('raisedAlarm', () => {
         node_uid: 2,
         ends: '2020-01-02T03:04:05Z',
       },
-      'The certificate of the agent of node 2 has ended on 2020-01-02',
+      'The certificate of the agent of node 2 expired on 2020-01-02',
     ],
     [{ type: 'alarm_of_tomorrow' }, 'It was so'],
-  ])('says %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
+  ])('returns a text for %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
 });

@@ -1,4 +1,4 @@
-/** What nodes and the cluster are watched for. */
+/** Alert thresholds of nodes and the cluster. */
 import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { clusterAlertsQuery, setClusterAlerts } from '@/api/alerts';
@@ -12,7 +12,7 @@ export function ClusterAlerts() {
   if (!data) return error && <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <LimitForm
-      title="Alerts of nodes and the cluster"
+      title="Alert thresholds of nodes and the cluster"
       limits={OF_CLUSTER}
       now={data}
       may

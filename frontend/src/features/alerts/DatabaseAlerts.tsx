@@ -1,4 +1,4 @@
-/** What a database is watched for. */
+/** Alert thresholds of a database. */
 import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { databaseAlertsQuery, setDatabaseAlerts } from '@/api/alerts';
@@ -23,7 +23,7 @@ export function DatabaseAlerts({ bdb }: { bdb: number }) {
   if (!data) return error && <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <LimitForm
-      title="Alerts"
+      title="Alert thresholds"
       limits={OF_DATABASE}
       now={data}
       raised={raisedOf(data)}

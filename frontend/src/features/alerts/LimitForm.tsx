@@ -1,4 +1,4 @@
-/** Switches and thresholds of alerts; saved together. */
+/** Form for alert switches and thresholds, which are saved together. */
 import { Button, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { WantedByName } from '@/api/alerts';
@@ -14,9 +14,9 @@ import { changesOf, faultOf, type Limit, wantedOf } from './limits';
 interface Props {
   title: string;
   limits: readonly Limit[];
-  /** What is stored. */
+  /** The stored settings. */
   now: WantedByName;
-  /** Since when those are raised that are. */
+  /** Start times of the active alarms, by name. */
   raised?: Readonly<Record<string, string>>;
   may: boolean;
   onSave: (changes: WantedByName) => Promise<unknown>;
@@ -26,7 +26,7 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
   const [draft, setDraft] = useState<WantedByName>({});
   const changes = changesOf(limits, now, draft);
   const isDirty = Object.keys(changes).length > 0;
-  const isFaulty = limits.some(
+  const isInvalid = limits.some(
     (limit) => changes[limit.name] && faultOf(limit, changes[limit.name]?.threshold),
   );
   const save = useSubmit(async () => {
@@ -83,7 +83,7 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
           <Button
             type="submit"
             size="xs"
-            disabled={!may || !isDirty || isFaulty}
+            disabled={!may || !isDirty || isInvalid}
             loading={save.busy}
             title={may ? undefined : ROLE_FORBIDS}
           >

@@ -5,7 +5,7 @@ const SIZE: Limit = { name: 'size', label: 'Fuller than', unit: '%', usual: '80'
 const EVEN: Limit = { name: 'even', label: 'Even' };
 
 describe('wantedOf', () => {
-  it('shows the usual threshold until there is another one', () => {
+  it('uses the default threshold until a different one is set', () => {
     expect(wantedOf(SIZE, {})).toEqual({ enabled: false, threshold: '80' });
     expect(wantedOf(SIZE, { size: { enabled: true, threshold: '5' } })).toEqual({
       enabled: true,
@@ -16,7 +16,7 @@ describe('wantedOf', () => {
 });
 
 describe('changesOf', () => {
-  it('is what differs', () => {
+  it('returns only changed entries', () => {
     const now = { size: { enabled: true, threshold: '5' } };
     const draft = {
       size: { enabled: true, threshold: '6' },
@@ -29,18 +29,18 @@ describe('changesOf', () => {
 
 describe('faultOf', () => {
   it.each([
-    ['', 'A number, such as 80 or 92.5'],
-    ['-1', 'A number, such as 80 or 92.5'],
-    ['1e3', 'A number, such as 80 or 92.5'],
-    ['100.5', 'At most 100'],
+    ['', 'Enter a number, such as 80 or 92.5'],
+    ['-1', 'Enter a number, such as 80 or 92.5'],
+    ['1e3', 'Enter a number, such as 80 or 92.5'],
+    ['100.5', 'The maximum is 100'],
     ['92.5', undefined],
-  ])('of %o is %o', (threshold, fault) => expect(faultOf(SIZE, threshold)).toBe(fault));
-  it('takes whole days only', () => {
+  ])('returns the error of %o: %o', (threshold, fault) => expect(faultOf(SIZE, threshold)).toBe(fault));
+  it('accepts only whole days', () => {
     const days: Limit = { name: 'days', label: 'Within', unit: 'days', whole: true };
     expect(faultOf(days, '45')).toBeUndefined();
     for (const other of ['4.5', '', '-1', '123456'])
       expect(faultOf(days, other), other).toBeDefined();
   });
-  it('has nothing to say of those without a threshold', () =>
+  it('returns no error for alerts without a threshold', () =>
     expect(faultOf(EVEN, undefined)).toBeUndefined());
 });

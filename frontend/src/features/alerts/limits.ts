@@ -1,33 +1,33 @@
-/** Which alerts there are, in words, and what a form of them sends. Pure. */
+/** Alert thresholds with their labels, and the changes that the form sends. Pure. */
 import type { Wanted, WantedByName } from '@/api/alerts';
 
 export interface Limit {
   name: string;
   label: string;
-  /** Of those with a threshold. */
+  /** Unit of the threshold; undefined for alerts without a threshold. */
   unit?: string;
-  /** Shown until somebody sets another one. */
+  /** Default threshold, shown until a different one is set. */
   usual?: string;
-  /** The largest threshold. */
+  /** Maximum threshold. */
   most?: number;
-  /** The console takes no fraction. */
+  /** Whether the threshold must be an integer. */
   whole?: boolean;
 }
 
 const percent = { unit: '%', most: 100 };
 
 export const OF_DATABASE: readonly Limit[] = [
-  { name: 'bdb_size', label: 'Memory fuller than', ...percent },
-  { name: 'bdb_high_throughput', label: 'More requests than', unit: 'per s' },
-  { name: 'bdb_low_throughput', label: 'Fewer requests than', unit: 'per s' },
+  { name: 'bdb_size', label: 'Memory usage above', ...percent },
+  { name: 'bdb_high_throughput', label: 'Throughput above', unit: 'requests/s' },
+  { name: 'bdb_low_throughput', label: 'Throughput below', unit: 'requests/s' },
   { name: 'bdb_high_latency', label: 'Average latency above', unit: 'µs' },
 ];
 
 export const OF_CLUSTER: readonly Limit[] = [
-  { name: 'node_cpu_utilization', label: 'Processors busier than', usual: '90', ...percent },
-  { name: 'node_memory', label: 'Memory fuller than', usual: '90', ...percent },
-  { name: 'node_persistent_storage', label: 'Storage fuller than', usual: '70', ...percent },
-  { name: 'node_free_flash', label: 'Flash fuller than', usual: '70', ...percent },
+  { name: 'node_cpu_utilization', label: 'CPU usage above', usual: '90', ...percent },
+  { name: 'node_memory', label: 'Memory usage above', usual: '90', ...percent },
+  { name: 'node_persistent_storage', label: 'Storage usage above', usual: '70', ...percent },
+  { name: 'node_free_flash', label: 'Flash usage above', usual: '70', ...percent },
   {
     name: 'node_net_throughput',
     label: 'Network traffic above',
@@ -38,21 +38,21 @@ export const OF_CLUSTER: readonly Limit[] = [
     name: 'cluster_certs_about_to_expire',
     label: 'Console certificate',
     usual: '45',
-    unit: 'days before its end',
+    unit: 'days before expiry',
     whole: true,
   },
   {
     name: 'cluster_ca_cert_about_to_expire',
-    label: 'Console authority',
+    label: 'Console CA certificate',
     usual: '90',
-    unit: 'days before its end',
+    unit: 'days before expiry',
     whole: true,
   },
   {
     name: 'node_internal_certs_about_to_expire',
     label: 'Agent certificate',
     usual: '45',
-    unit: 'days before its end',
+    unit: 'days before expiry',
     whole: true,
   },
   { name: 'cluster_multiple_nodes_down', label: 'More than one node is down' },
@@ -66,7 +66,7 @@ export const wantedOf = ({ name, unit, usual = '' }: Limit, now: WantedByName): 
   return { enabled, threshold: unit ? (threshold ?? usual) : undefined };
 };
 
-/** What differs from what is stored. */
+/** Return the entries of the draft that differ from the stored settings. */
 export function changesOf(
   limits: readonly Limit[],
   now: WantedByName,
@@ -79,13 +79,13 @@ export function changesOf(
   return Object.fromEntries(changed.map(({ name }) => [name, draft[name] as Wanted]));
 }
 
-/** Why a threshold cannot be one. */
+/** Return why a threshold is invalid; undefined if it is valid. */
 export function faultOf(
   { unit, most, whole }: Limit,
   threshold: string | undefined,
 ): string | undefined {
   if (!unit) return undefined;
-  if (whole) return /^\d{1,5}$/.test(threshold ?? '') ? undefined : 'A whole number, such as 30';
-  if (!/^\d{1,15}(\.\d{1,6})?$/.test(threshold ?? '')) return 'A number, such as 80 or 92.5';
-  return most !== undefined && Number(threshold) > most ? `At most ${most}` : undefined;
+  if (whole) return /^\d{1,5}$/.test(threshold ?? '') ? undefined : 'Enter a whole number, such as 30';
+  if (!/^\d{1,15}(\.\d{1,6})?$/.test(threshold ?? '')) return 'Enter a number, such as 80 or 92.5';
+  return most !== undefined && Number(threshold) > most ? `The maximum is ${most}` : undefined;
 }

@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AuditCheck } from '@/api/types';
 import { AuditChain } from './AuditChain';
 
-const WHOLE: AuditCheck = { whole: true, lines: 7, first_uid: 1, last_uid: 7, faults: [] };
+const INTACT: AuditCheck = { whole: true, lines: 7, first_uid: 1, last_uid: 7, faults: [] };
 const answered = vi.fn();
 let check: () => Response;
 
 beforeEach(() => {
   vi.stubGlobal('fetch', answered);
-  check = () => Response.json(WHOLE);
+  check = () => Response.json(INTACT);
   answered.mockImplementation(async () => check());
 });
 afterEach(() => {
@@ -32,26 +32,26 @@ function show() {
 }
 
 describe('AuditChain', () => {
-  it('says that the trail is whole', async () => {
+  it('reports an intact audit log', async () => {
     show();
-    expect(await screen.findByText(/^Whole: 7\slines/)).toBeTruthy();
+    expect(await screen.findByText(/^Intact: 7\srecords/)).toBeTruthy();
   });
 
-  it('says what was done to it, and looks again', async () => {
+  it('reports tampering, and checks again', async () => {
     check = () =>
-      Response.json({ ...WHOLE, whole: false, lines: 6, faults: ['Line 3 is missing.'] });
+      Response.json({ ...INTACT, whole: false, lines: 6, faults: ['Line 3 is missing.'] });
     show();
-    expect(await screen.findByText('The trail was tampered with')).toBeTruthy();
+    expect(await screen.findByText('The audit log was tampered with')).toBeTruthy();
     expect(screen.getByText('Line 3 is missing.')).toBeTruthy();
-    check = () => Response.json(WHOLE);
+    check = () => Response.json(INTACT);
     fireEvent.click(screen.getByRole('button', { name: 'Check again' }));
     await waitFor(() => expect(screen.queryByText('Line 3 is missing.')).toBeNull());
   });
 
-  it('says when it cannot be looked at', async () => {
+  it('shows why the check failed', async () => {
     check = () =>
-      Response.json({ error_code: 'x', description: 'The store is away.' }, { status: 503 });
+      Response.json({ error_code: 'x', description: 'The store is unavailable.' }, { status: 503 });
     show();
-    expect(await screen.findByText('The store is away.')).toBeTruthy();
+    expect(await screen.findByText('The store is unavailable.')).toBeTruthy();
   });
 });

@@ -1,4 +1,4 @@
-/** Whether the trail is as it was written, and all of it as a file. */
+/** Check of the audit chain, and download of the complete audit log. */
 import { Alert, Button } from '@mantine/core';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -23,14 +23,13 @@ export function AuditChain() {
   return (
     <Card>
       <p className={classes.words}>
-        Who changed what from where, who was refused, and who read passwords. Each line is sealed
-        together with the one before it, so that one that is changed or removed shows.
+        The audit log records who changed what from which address, denied requests, and reads of passwords. Each record is chained to the previous one, so that changed or removed records are detected.
       </p>
       <div className={classes.check}>
         <Verdict check={check.data} error={check.error} />
         {check.data && (
           <span className="dim">
-            Looked at <Ago time={check.dataUpdatedAt} />
+            Checked <Ago time={check.dataUpdatedAt} />
           </span>
         )}
         <span>
@@ -48,7 +47,7 @@ export function AuditChain() {
             loading={busy}
             onClick={submit}
           >
-            Download all
+            Download audit log
           </Button>
         </span>
       </div>
@@ -60,20 +59,19 @@ export function AuditChain() {
 
 function Verdict({ check, error }: { check: AuditCheck | undefined; error: Error | null }) {
   if (error) return <Status tone="unknown">{messageOf(error)}</Status>;
-  if (!check) return <Status tone="progress">Following the chain…</Status>;
-  if (!check.whole) return <Status tone="broken">The trail was tampered with</Status>;
+  if (!check) return <Status tone="progress">Checking the chain…</Status>;
+  if (!check.whole) return <Status tone="broken">The audit log was tampered with</Status>;
   return (
     <Status tone="ok">
-      {`Whole: ${plural(check.lines, 'line')}, each as it was written, none removed`}
+      {`Intact: ${plural(check.lines, 'record')}, none changed or removed`}
     </Status>
   );
 }
 
 function Faults({ faults }: { faults: readonly string[] }) {
   return (
-    <Alert color="red" mt="sm" title="Somebody wrote to the console's store past the console">
-      Compare it with a copy that was kept elsewhere, and change whatever lets people into the
-      store.
+    <Alert color="red" mt="sm" title="The store was changed without the console">
+      Compare the audit log with a copy on another system, and revoke the access to the store.
       <ul className={classes.faults}>
         {faults.map((fault) => (
           <li key={fault}>{fault}</li>

@@ -1,4 +1,4 @@
-/** Who did what from where, and what became of it; filtered by the console, older lines on demand. */
+/** Table of audit records. The console filters them; older records are loaded on demand. */
 import { Alert, NativeSelect } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
@@ -19,16 +19,16 @@ const COLUMNS: Column<AuditLine>[] = [
   { id: 'time', header: 'Time', width: 180, cell: ({ time }) => <Stamp time={time} /> },
   {
     id: 'who',
-    header: 'Who',
+    header: 'User',
     width: 220,
     cell: ({ username, proof }) => (
       <div className={classes.lines}>
-        {username ? <span>{username}</span> : <Dash why="Did not say" />}
+        {username ? <span>{username}</span> : <Dash why="No user name was sent" />}
         <span className="dim">{proofWords(proof, username)}</span>
       </div>
     ),
   },
-  { id: 'source', header: 'From', width: 140, optional: true, cell: ({ source }) => source },
+  { id: 'source', header: 'Source address', width: 140, optional: true, cell: ({ source }) => source },
   {
     id: 'outcome',
     header: 'Outcome',
@@ -37,7 +37,7 @@ const COLUMNS: Column<AuditLine>[] = [
   },
   {
     id: 'what',
-    header: 'What',
+    header: 'Action',
     cell: (line) => (
       <div className={classes.lines}>
         <span>{line.detail || requestWords(line)}</span>
@@ -47,7 +47,7 @@ const COLUMNS: Column<AuditLine>[] = [
   },
 ];
 
-const TYPING_MS = 250;
+const DEBOUNCE_MS = 250;
 
 interface Props {
   filter: AuditFilter;
@@ -55,7 +55,7 @@ interface Props {
 }
 
 export function AuditTrail({ filter, onFilter }: Props) {
-  const [settled] = useDebouncedValue(filter.text, TYPING_MS);
+  const [settled] = useDebouncedValue(filter.text, DEBOUNCE_MS);
   const trail = useInfiniteQuery({
     ...auditQuery({ outcome: filter.outcome, text: settled }),
     placeholderData: keepPreviousData,
@@ -67,7 +67,7 @@ export function AuditTrail({ filter, onFilter }: Props) {
         <TextFilter
           text={filter.text}
           onText={(text) => onFilter({ text })}
-          placeholder="User, address, words"
+          placeholder="User, address, text"
         />
         <NativeSelect
           size="xs"
@@ -77,7 +77,7 @@ export function AuditTrail({ filter, onFilter }: Props) {
             onFilter({ outcome: (value || undefined) as AuditFilter['outcome'] })
           }
           data={[
-            { value: '', label: 'Every outcome' },
+            { value: '', label: 'All outcomes' },
             ...Object.entries(OUTCOMES).map(([value, { word }]) => ({ value, label: word })),
           ]}
         />
@@ -87,15 +87,15 @@ export function AuditTrail({ filter, onFilter }: Props) {
       ) : (
         <Card flush>
           <DataTable
-            label="Audit trail"
+            label="Audit log"
             columns={COLUMNS}
             rows={lines}
             rowKey={({ uid }) => uid}
-            empty={<p className={classes.none}>No line matches these filters.</p>}
+            empty={<p className={classes.none}>No records match these filters.</p>}
           />
         </Card>
       )}
-      <Older count={lines?.length ?? 0} noun="line" query={trail} />
+      <Older count={lines?.length ?? 0} noun="record" query={trail} />
     </>
   );
 }

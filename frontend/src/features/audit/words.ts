@@ -1,4 +1,4 @@
-/** What the columns of the audit trail say. */
+/** Texts for the columns of the audit log. */
 import type { AuditLine } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
@@ -9,20 +9,20 @@ export const OUTCOMES: Record<AuditLine['outcome'], { tone: Tone; word: string }
 };
 
 const PROOFS: Record<string, string> = {
-  password: 'by password',
-  session: 'in the browser',
-  token: 'by a token of a login',
-  'service token': 'by a service token',
-  'join token': 'by a join token',
-  shell: "in the shell of the console's machine",
+  password: 'with password',
+  session: 'with browser session',
+  token: 'with login token',
+  'service token': 'with service token',
+  'join token': 'with join token',
+  shell: "on the console's machine",
 };
 
-/** How it was proven who it was. */
+/** Return how the user was authenticated. */
 export function proofWords(proof: string, username: string): string {
-  if (proof) return PROOFS[proof] ?? `by ${proof}`;
-  return username === 'system' ? 'the console itself' : 'not proven';
+  if (proof) return PROOFS[proof] ?? `with ${proof}`;
+  return username === 'system' ? 'console' : 'not authenticated';
 }
 
-/** The request, or the command that was typed on the console's machine. */
+/** Return the request, or the command that was run on the console's machine. */
 export const requestWords = ({ method, path }: AuditLine): string =>
   method ? `${method} ${path}` : path && `shardboard ${path}`;

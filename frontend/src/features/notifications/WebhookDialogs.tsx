@@ -1,4 +1,4 @@
-/** The questions before a webhook is added, changed or removed. */
+/** Dialogs to add, edit and remove a receiver of notifications. */
 import { NativeSelect, PasswordInput, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -42,10 +42,10 @@ const EMPTY: Draft = {
 };
 
 export function AddWebhook({ onClose }: Closing) {
-  const again = useAskAgain();
+  const reload = useReload();
   const [draft, setDraft] = useState(EMPTY);
   const { severity, address, ...rest } = draft;
-  const order = {
+  const newWebhook = {
     ...rest,
     url: urlOf(draft.kind, address),
     min_severity: severity,
@@ -55,7 +55,7 @@ export function AddWebhook({ onClose }: Closing) {
       title="Add receiver"
       action="Add receiver"
       disabled={!draft.name || addressFault(draft.kind, address) !== undefined}
-      onConfirm={() => createWebhook(order).then(again)}
+      onConfirm={() => createWebhook(newWebhook).then(reload)}
       onClose={onClose}
     >
       <Fields draft={draft} change={(part) => setDraft((now) => ({ ...now, ...part }))} isNew />
@@ -64,7 +64,7 @@ export function AddWebhook({ onClose }: Closing) {
 }
 
 export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook }) {
-  const again = useAskAgain();
+  const reload = useReload();
   const before: Draft = {
     name: webhook.name,
     kind: webhook.kind,
@@ -85,14 +85,14 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
   };
   return (
     <Ask
-      title={`Change ${webhook.name}`}
+      title={`Edit receiver ${webhook.name}`}
       action="Save"
       disabled={
         !Object.keys(changes).length ||
         !draft.name ||
         addressFault(draft.kind, draft.address) !== undefined
       }
-      onConfirm={() => changeWebhook(webhook.uid, changes).then(again)}
+      onConfirm={() => changeWebhook(webhook.uid, changes).then(reload)}
       onClose={onClose}
     >
       <Fields
@@ -105,25 +105,25 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
 }
 
 export function RemoveWebhook({ webhook, onClose }: Closing & { webhook: Webhook }) {
-  const again = useAskAgain();
+  const reload = useReload();
   return (
     <Ask
-      title={`Remove ${webhook.name}?`}
+      title={`Remove receiver ${webhook.name}?`}
       action="Remove receiver"
-      onConfirm={() => removeWebhook(webhook.uid).then(again)}
+      onConfirm={() => removeWebhook(webhook.uid).then(reload)}
       onClose={onClose}
     >
       <span>
         {shownAddress(webhook.url)}{' '}
         {webhook.events === 'audit'
-          ? 'gets no further lines of the audit trail. This removal is the first that it does not get.'
-          : 'is told of nothing any more, also not of the end of alarms that are open now.'}
+          ? 'gets no further audit records. The record of this removal is the first one that is not sent.'
+          : 'gets no further messages, including messages about the end of alarms that are active now.'}
       </span>
     </Ask>
   );
 }
 
-function useAskAgain() {
+function useReload() {
   const client = useQueryClient();
   return () => client.invalidateQueries({ queryKey: webhooksQuery.queryKey });
 }
@@ -141,7 +141,7 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
     <>
       {isNew && (
         <NativeSelect
-          label="Kind"
+          label="Type"
           value={draft.kind}
           onChange={(event) => {
             const kind = event.currentTarget.value as Kind;
@@ -177,20 +177,20 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
       />
       {draft.kind !== 'alertmanager' && (
         <NativeSelect
-          label="Tells of"
+          label="Messages"
           value={draft.events}
           onChange={(event) => {
             const events = event.currentTarget.value as Draft['events'];
-            // All of the trail is what a copy is for.
+            // A copy of the audit log must be complete.
             change({ events, severity: events === 'audit' ? 'INFO' : draft.severity });
           }}
           data={eventChoices(draft.kind)}
         />
       )}
       <NativeSelect
-        label="From which severity on"
+        label="Minimum severity"
         description={
-          draft.events === 'audit' ? 'What was refused or failed is a warning.' : undefined
+          draft.events === 'audit' ? 'Denied and failed requests have the severity warning.' : undefined
         }
         value={draft.severity}
         onChange={(event) => change({ severity: event.currentTarget.value as Draft['severity'] })}
@@ -198,8 +198,8 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
       />
       {showsCertificate(draft.kind, draft.address) && (
         <Textarea
-          label="Authorities to trust"
-          description="In PEM. Left empty, those that the console's machine trusts"
+          label="Trusted CAs"
+          description="In PEM format; if empty, the CAs that the console's machine trusts"
           autosize
           minRows={2}
           maxRows={6}
@@ -213,8 +213,8 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
           label="Secret"
           description={
             isSigned
-              ? 'It has one; leave this empty to keep it'
-              : 'Signs each message, so that the receiver knows who sent it; may be empty'
+              ? 'If empty, the current secret is kept'
+              : 'Optional; signs each message, so that the receiver can verify the sender'
           }
           autoComplete="new-password"
           maxLength={256}

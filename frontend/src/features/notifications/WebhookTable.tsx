@@ -1,4 +1,4 @@
-/** All webhooks: what they are told, and whether it arrives. */
+/** Table of the receivers of notifications, with their delivery status. */
 import { ActionIcon, Alert, Menu } from '@mantine/core';
 import {
   IconBellOff,
@@ -32,29 +32,29 @@ export function WebhookTable({ empty }: { empty: ReactNode }) {
   const client = useQueryClient();
   const { data, error } = useQuery(webhooksQuery);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const [said, setSaid] = useState<{ ok: boolean; text: string } | null>(null);
+  const [result, setResult] = useState<{ ok: boolean; text: string } | null>(null);
   const columns = useMemo(() => {
-    const tried = (work: Promise<unknown>, text: string) =>
+    const reportResult = (work: Promise<unknown>, text: string) =>
       void work
-        .then(() => setSaid({ ok: true, text }))
-        .catch((failure) => setSaid({ ok: false, text: messageOf(failure) }))
+        .then(() => setResult({ ok: true, text }))
+        .catch((failure) => setResult({ ok: false, text: messageOf(failure) }))
         .finally(() => client.invalidateQueries({ queryKey: webhooksQuery.queryKey }));
-    return columnsOf(setAsking, tried);
+    return columnsOf(setAsking, reportResult);
   }, [client]);
   const Dialog = asking && DIALOGS[asking.what];
   if (!data && error) return <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <>
-      {said && (
+      {result && (
         <Alert
           className={classes.said}
-          color={said.ok ? 'green' : 'red'}
-          role={said.ok ? 'status' : 'alert'}
+          color={result.ok ? 'green' : 'red'}
+          role={result.ok ? 'status' : 'alert'}
           withCloseButton
           closeButtonLabel="Close"
-          onClose={() => setSaid(null)}
+          onClose={() => setResult(null)}
         >
-          {said.text}
+          {result.text}
         </Alert>
       )}
       <DataTable
@@ -70,9 +70,9 @@ export function WebhookTable({ empty }: { empty: ReactNode }) {
   );
 }
 
-type Tried = (work: Promise<unknown>, text: string) => void;
+type ReportResult = (work: Promise<unknown>, text: string) => void;
 
-function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>[] {
+function columnsOf(ask: (asking: Asking) => void, reportResult: ReportResult): Column<Webhook>[] {
   return [
     {
       id: 'name',
@@ -89,12 +89,12 @@ function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>
     },
     {
       id: 'kind',
-      header: 'Kind',
+      header: 'Type',
       optional: true,
       sort: ({ kind }) => kind,
       cell: ({ kind }) => KINDS[kind].label,
     },
-    { id: 'wants', header: 'Tells of', cell: wantsWord },
+    { id: 'wants', header: 'Messages', cell: wantsWord },
     {
       id: 'state',
       header: 'State',
@@ -115,7 +115,7 @@ function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>
     },
     {
       id: 'told',
-      header: 'Last told',
+      header: 'Last sent',
       optional: true,
       cell: ({ last_told_time }) =>
         last_told_time === null ? 'Never' : <Ago time={last_told_time} />,
@@ -125,30 +125,30 @@ function columnsOf(ask: (asking: Asking) => void, tried: Tried): Column<Webhook>
       header: '',
       align: 'right',
       width: 48,
-      cell: (webhook) => <Actions webhook={webhook} ask={ask} tried={tried} />,
+      cell: (webhook) => <Actions webhook={webhook} ask={ask} reportResult={reportResult} />,
     },
   ];
 }
 
-const SILENCES = [
-  { minutes: 60, label: 'an hour' },
-  { minutes: 8 * 60, label: 'eight hours' },
+const MUTE_DURATIONS = [
+  { minutes: 60, label: '1 hour' },
+  { minutes: 8 * 60, label: '8 hours' },
 ] as const;
 
-/** Alertmanager has its own, and takes what it is not told of for over; a copy of the audit trail has no gaps. */
-const silencesOf = ({ kind, events }: Webhook) =>
-  kind === 'alertmanager' || events === 'audit' ? [] : SILENCES;
+/** Not for Alertmanager, which has silences and resolves alerts that are no longer sent, and not for a copy of the audit log, which must be complete. */
+const muteDurationsOf = ({ kind, events }: Webhook) =>
+  kind === 'alertmanager' || events === 'audit' ? [] : MUTE_DURATIONS;
 
 interface ActionsProps {
   webhook: Webhook;
   ask: (asking: Asking) => void;
-  tried: Tried;
+  reportResult: ReportResult;
 }
 
-function Actions({ webhook, ask, tried }: ActionsProps) {
+function Actions({ webhook, ask, reportResult }: ActionsProps) {
   const { uid, name, enabled } = webhook;
-  const silence = (minutes: number, text: string) =>
-    tried(changeWebhook(uid, { silent_minutes: minutes }), text);
+  const mute = (minutes: number, text: string) =>
+    reportResult(changeWebhook(uid, { silent_minutes: minutes }), text);
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -159,44 +159,47 @@ function Actions({ webhook, ask, tried }: ActionsProps) {
       <Menu.Dropdown>
         <Menu.Item
           leftSection={<IconSend size={15} />}
-          onClick={() => tried(testWebhook(uid), `A test message arrived at ${name}.`)}
+          onClick={() => reportResult(testWebhook(uid), `The test message was delivered to ${name}.`)}
         >
-          Send a test
+          Send test message
         </Menu.Item>
         <Menu.Item
           leftSection={<IconEdit size={15} />}
           onClick={() => ask({ what: 'change', webhook })}
         >
-          Change…
+          Edit…
         </Menu.Item>
         {webhook.silent_until === null ? (
-          silencesOf(webhook).map(({ minutes, label }) => (
+          muteDurationsOf(webhook).map(({ minutes, label }) => (
             <Menu.Item
               key={minutes}
               leftSection={<IconBellOff size={15} />}
               onClick={() =>
-                silence(minutes, `${name} is told of nothing for ${label}, then of what goes on.`)
+                mute(
+                  minutes,
+                  `${name} is muted for ${label}. Alarms that are still active afterwards are sent then.`,
+                )
               }
             >
-              Silence for {label}
+              Mute for {label}
             </Menu.Item>
           ))
         ) : (
           <Menu.Item
             leftSection={<IconBellOff size={15} />}
-            onClick={() => silence(0, `${name} is told again.`)}
+            onClick={() => mute(0, `${name} is no longer muted.`)}
           >
-            End the silence
+            Unmute
           </Menu.Item>
         )}
         <Menu.Item
           leftSection={enabled ? <IconPlayerPause size={15} /> : <IconPlayerPlay size={15} />}
           onClick={() =>
-            tried(
+            reportResult(
               changeWebhook(uid, { enabled: !enabled }),
               enabled
-                ? `${name} is told of nothing until it is turned on again.`
-                : `${name} is told of what happens from now on.`,
+                ? `${name} gets no messages until you turn it on again.`
+                : `${name} gets messages from now on.`,
             )
           }
         >

@@ -30,40 +30,40 @@ const HOOK: Webhook = {
 };
 
 describe('stateOf', () => {
-  it('says how it does', () => {
+  it('returns the delivery status', () => {
     expect(stateOf(HOOK)[1]).toBe('Ready, nothing sent yet');
-    expect(stateOf({ ...HOOK, last_told_time: HOOK.created_time })[1]).toBe('All told');
+    expect(stateOf({ ...HOOK, last_told_time: HOOK.created_time })[1]).toBe('Up to date');
     expect(stateOf({ ...HOOK, last_told_time: HOOK.created_time, open: 2 })[1]).toBe(
-      '2\u00a0alarms open',
+      '2\u00a0alarms active',
     );
     expect(stateOf({ ...HOOK, failures: 3, last_error: 'It answered 500.' })).toEqual([
       'attention',
       'Failing, 3\u00a0attempts: It answered 500.',
     ]);
     expect(stateOf({ ...HOOK, enabled: false, failures: 3 })[1]).toBe('Off');
-    expect(stateOf({ ...HOOK, silent_until: '2026-01-01T01:00:00Z' })[1]).toBe('Silent');
+    expect(stateOf({ ...HOOK, silent_until: '2026-01-01T01:00:00Z' })[1]).toBe('Muted');
   });
 });
 
 describe('wantsWord', () => {
-  it('names events and severity', () => {
+  it('returns events and severity', () => {
     expect(wantsWord(HOOK)).toBe('Alarms: warnings and errors');
     expect(wantsWord({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe(
-      'Everything in the log',
+      'All events',
     );
-    expect(wantsWord({ ...HOOK, events: 'audit', min_severity: 'INFO' })).toBe('The audit trail');
+    expect(wantsWord({ ...HOOK, events: 'audit', min_severity: 'INFO' })).toBe('Audit log');
   });
 });
 
-describe('what there is to choose', () => {
-  it('depends on the kind', () => {
+describe('choices of a receiver', () => {
+  it('depend on the type', () => {
     const of = (kind: Webhook['kind']) => eventChoices(kind).map(({ value }) => value);
     expect(of('alertmanager')).toEqual(['alarms']);
     expect(of('email')).toEqual(['alarms', 'all']);
     expect(of('syslog')).toEqual(['alarms', 'all', 'audit']);
   });
 
-  it('asks for authorities where a certificate is shown', () => {
+  it('include trusted CAs if the receiver uses TLS', () => {
     expect(showsCertificate('syslog', 'syslog+tls://a')).toBe(true);
     expect(showsCertificate('syslog', 'syslog+tcp://a')).toBe(false);
     expect(showsCertificate('webhook', 'http://a')).toBe(false);
@@ -72,19 +72,19 @@ describe('what there is to choose', () => {
   });
 });
 
-describe('an address of syslog', () => {
-  it('is a host and a port', () => {
+describe('syslog address', () => {
+  it('consists of a host and a port', () => {
     for (const text of ['syslog+tls://siem.example.org', 'syslog+tcp://10.0.0.1:601/'])
       expect(addressFault('syslog', text)).toBeUndefined();
     for (const text of ['', 'https://a', 'syslog://a', 'syslog+tls://'])
-      expect(addressFault('syslog', text)).toMatch(/Begins with syslog/);
+      expect(addressFault('syslog', text)).toMatch(/must start with syslog/);
     for (const text of ['syslog+tls://a/b', 'syslog+tls://u:p@a', 'syslog+tls://a?b'])
-      expect(addressFault('syslog', text)).toBe('Nothing but a host and a port');
+      expect(addressFault('syslog', text)).toBe('The address must contain only a host and a port');
   });
 });
 
-describe('an address of mail', () => {
-  it('is typed without its scheme', () => {
+describe('e-mail address', () => {
+  it('is entered without its scheme', () => {
     expect(urlOf('email', ' ann@example.org,bob@example.org ')).toBe(
       'mailto:ann@example.org,bob@example.org',
     );
@@ -92,20 +92,20 @@ describe('an address of mail', () => {
     expect(urlOf('webhook', HOOK.url)).toBe(HOOK.url);
   });
 
-  it('is one or several', () => {
+  it('can be a list', () => {
     expect(addressFault('email', 'ann@example.org, bob@example.org')).toBeUndefined();
     for (const text of ['', 'ann', 'ann@example.org,', 'a@b;c@d'])
       expect(addressFault('email', text)).toMatch(/commas/);
-    expect(addressFault('alertmanager', 'ann@example.org')).toMatch(/Begins with/);
+    expect(addressFault('alertmanager', 'ann@example.org')).toMatch(/must start with/);
   });
 });
 
 describe('urlFault', () => {
-  it('takes what a webhook can be sent to', () => {
+  it('accepts only HTTP addresses without credentials', () => {
     expect(urlFault('https://hooks.example.org/a?b=c')).toBeUndefined();
     expect(urlFault('http://127.0.0.1:9093')).toBeUndefined();
     for (const text of ['', 'example.org', 'ftp://a', 'javascript:alert(1)'])
-      expect(urlFault(text)).toMatch(/Begins with/);
-    expect(urlFault('https://a:b@example.org')).toMatch(/Without user/);
+      expect(urlFault(text)).toMatch(/must start with/);
+    expect(urlFault('https://a:b@example.org')).toMatch(/must not contain a user/);
   });
 });

@@ -234,8 +234,8 @@ export const SECTIONS: readonly Section[] = [
       },
       {
         name: 'audit_keep_days',
-        label: 'Audit log entries',
-        help: 'The audit log records which entries were removed.',
+        label: 'Audit records',
+        help: 'The audit log shows which records were removed.',
         unit: 'days',
         zero: 'forever',
       },
