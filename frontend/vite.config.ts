@@ -6,7 +6,7 @@ import react from '@vitejs/plugin-react';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-/** The API's documentation page is the console's own; its scripts come with the build, so that it works offline. */
+/** Copy the scripts of the API documentation page into the build, so that the page works offline. */
 function apiDocumentation(): Plugin {
   const resolve = createRequire(import.meta.url).resolve;
   return {
@@ -21,9 +21,9 @@ function apiDocumentation(): Plugin {
   };
 }
 
-const atOnce = new Set<string>();
+const initialModules = new Set<string>();
 
-/** Finds what the first page needs, so that it comes in two files and not in thirty. */
+/** Find the modules that the first page needs, so that they are bundled into two files instead of thirty. */
 function firstPage(): Plugin {
   return {
     name: 'first-page',
@@ -31,8 +31,8 @@ function firstPage(): Plugin {
     buildEnd() {
       const needed = [...this.getModuleIds()].filter((id) => this.getModuleInfo(id)?.isEntry);
       for (const id of needed) {
-        if (atOnce.has(id)) continue;
-        atOnce.add(id);
+        if (initialModules.has(id)) continue;
+        initialModules.add(id);
         needed.push(...(this.getModuleInfo(id)?.importedIds ?? []));
       }
     },
@@ -46,7 +46,7 @@ const TESTS = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
   .filter((path) => /\.test\.tsx?$/.test(path))
   .map((path) => ({ path: `src/${path}`, source: readFileSync(`${SOURCE}/${path}`, 'utf8') }));
 
-/** Tests that replace a module would replace it for other tests, too, so each of them loads its modules itself. */
+/** Module mocks would affect other tests, so test files with mocks run isolated. */
 const isMocking = (source: string) => source.includes('vi.mock(');
 
 /** Tests that need a DOM start with the line `// @dom`. */
@@ -67,8 +67,8 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
-            { name: 'installed', test: (id: string) => atOnce.has(id) && isInstalled(id) },
-            { name: 'page', test: (id: string) => atOnce.has(id) && !isInstalled(id) },
+            { name: 'installed', test: (id: string) => initialModules.has(id) && isInstalled(id) },
+            { name: 'page', test: (id: string) => initialModules.has(id) && !isInstalled(id) },
           ],
         },
       },
@@ -82,10 +82,10 @@ export default defineConfig({
     unstubGlobals: true,
     restoreMocks: true,
     setupFiles: ['src/test.setup.ts'],
-    // A passing test never takes this long, however busy the machine is.
+    // A passing test never takes this long, even on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    // Loading modules and making a DOM take ten times as long as the tests, and each worker does both.
+    // Loading modules and creating a DOM take ten times as long as the tests, and each worker does both.
     maxWorkers: 1,
     projects: [
       {

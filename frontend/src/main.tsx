@@ -1,4 +1,4 @@
-/** Starts the page. */
+/** Entry point: renders the web UI. */
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from '@/app/App';

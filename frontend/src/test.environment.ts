@@ -1,4 +1,4 @@
-/** One jsdom for all test files: making one takes a second, ten times as long as most of these files. */
+/** Share one jsdom between all test files. Creating one takes a second, ten times as long as most of these files. */
 import { builtinEnvironments, type Environment } from 'vitest/runtime';
 
 const shared = globalThis as { sharedDom?: unknown };

@@ -1,4 +1,4 @@
-/** What Mantine asks of a browser and jsdom does not have. Tests of pure code run without a browser and skip it. */
+/** Stubs for browser APIs that Mantine uses and jsdom lacks. Tests of pure code run without a DOM and skip them. */
 import { afterEach } from 'vitest';
 
 if (typeof window !== 'undefined') {

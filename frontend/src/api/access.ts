@@ -1,11 +1,11 @@
-/** Roles of users, and lists of rules that databases give to roles. */
+/** API of roles and access lists. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { Acl, NewAcl, NewRole, Role } from './types';
 
 const ACLS = '/v1/redis_acls';
 const ROLES = '/v1/roles';
-/** Those below are built in, and stay as they are. */
+/** First uid of custom roles and access lists. Lower uids are built in and cannot be changed. */
 const FIRST_OWN = 17;
 
 export const isOwn = ({ uid }: { uid: number }): boolean => uid >= FIRST_OWN;

@@ -1,4 +1,4 @@
-/** Long operations with progress. */
+/** API of actions: long operations with progress. */
 import { useQuery } from '@tanstack/react-query';
 import { followed } from './followed';
 import { request } from './http';
@@ -6,10 +6,10 @@ import type { Action } from './types';
 
 export const actionsQuery = followed<Action>('actions', '/v2/actions');
 
-/** The console's clock and the moment of a click may differ a little. */
+/** Tolerated difference between the clocks of the console and the browser. */
 const CLOCKS_MS = 5_000;
 
-/** Asks for it; what has begun is ended or undone first. */
+/** Request the cancellation of an action. Steps that have started are completed or undone first. */
 export const cancelAction = (uid: string) => request<unknown>('DELETE', `/v1/actions/${uid}`);
 
 export const isRunning = ({ status }: Action): boolean =>
@@ -22,7 +22,7 @@ export function useRunningDrills(): readonly Action[] {
   return useQuery({ ...actionsQuery, select: drills }).data ?? [];
 }
 
-/** The newest drill on a node ordered since then, epoch milliseconds by the console's clock, whatever became of it. */
+/** Return the newest drill on a node that was requested since `since` (epoch milliseconds, console clock), in any state. */
 export function useDrillSince(node: number, since: number): Action | undefined {
   const { data } = useQuery(actionsQuery);
   return (data ?? [])
@@ -37,7 +37,7 @@ export function useDrillSince(node: number, since: number): Action | undefined {
 
 export type ShardMove = NonNullable<NonNullable<Action['additional_info']>['moves']>[number];
 
-/** What of a database moves to another node now, or waits for its turn. */
+/** Return the shard moves of a database that are running or queued. */
 export function openMoves(actions: readonly Action[], bdb: number): ShardMove[] {
   return actions
     .filter(isRunning)

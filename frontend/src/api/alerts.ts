@@ -1,9 +1,9 @@
-/** Alerts with limits that a person sets: of one database, and of nodes and the cluster. */
+/** API of alert thresholds of a database, of nodes and of the cluster. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { Alerts } from './types';
 
-/** What is wanted of one alert; `threshold` of those that have one. */
+/** Setting of one alert. `threshold` is undefined for alerts without a threshold. */
 export interface Wanted {
   enabled: boolean;
   threshold?: string | undefined;
@@ -11,14 +11,14 @@ export interface Wanted {
 
 export type WantedByName = Readonly<Record<string, Wanted>>;
 
-const LOOK_AGAIN_MS = 5_000;
+const POLL_MS = 5_000;
 const CLUSTER = '/v1/cluster';
 
 export const databaseAlertsQuery = (bdb: number) =>
   queryOptions({
     queryKey: ['alerts', bdb],
     queryFn: read<Alerts>(`/v1/bdbs/alerts/${bdb}`),
-    refetchInterval: LOOK_AGAIN_MS,
+    refetchInterval: POLL_MS,
   });
 
 export const setDatabaseAlerts = (bdb: number, wanted: WantedByName) =>

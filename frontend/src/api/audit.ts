@@ -1,4 +1,4 @@
-/** Who did what: lines of the audit trail, newest first; for administrators. */
+/** API of the audit log, newest records first. Requires an administrator. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { read, request, requestFile } from './http';
 import type { AuditCheck, AuditLine } from './types';
@@ -30,7 +30,7 @@ export const auditQuery = (filter: AuditFilter) =>
     refetchInterval: 15_000,
   });
 
-/** Follows the whole chain: asked for once, and when somebody wants to know. */
+/** Check of the complete audit chain. It is expensive, so it runs once and on request. */
 export const auditCheckQuery = queryOptions({
   queryKey: ['audit', 'check'],
   queryFn: read<AuditCheck>(`${PATH}/check`),

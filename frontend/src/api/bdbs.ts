@@ -1,4 +1,4 @@
-/** Databases. The list is the one cached copy; a single database is picked out of it. */
+/** API of databases. The list is the only cached copy; single databases are selected from it. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { followed } from './followed';
 import { read, request } from './http';
@@ -21,7 +21,7 @@ export function useBdb(uid: number) {
   return useQuery({ ...bdbsQuery, select: (list) => list.find((bdb) => bdb.uid === uid) ?? null });
 }
 
-/** Bytes that all databases together may use; undefined until that is known, and to whom not all are shown. */
+/** Return the sum of the memory limits of all databases in bytes; undefined while it is unknown, or if the user cannot view all databases. */
 export function useProvisioned(): number | undefined {
   const bdbs = useQuery(bdbsQuery).data;
   const seesAll = useMay('seeAll');
@@ -30,7 +30,7 @@ export function useProvisioned(): number | undefined {
 
 export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);
 
-/** Where the shards of a database would be; nothing is made. */
+/** Return the planned shard placement of a new database without creating it. */
 export const previewCreate = async (body: CreateBdb, signal?: AbortSignal) => {
   const bdb = await request<{ shards_blueprint: BlueprintPair[] }>(
     'POST',
@@ -43,7 +43,7 @@ export const previewCreate = async (body: CreateBdb, signal?: AbortSignal) => {
 
 const updateBdb = (uid: number, body: UpdateBdb) => request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);
 
-/** Changes a database; what it is then is seen at once, everywhere. */
+/** Return a function that updates a database and stores the reply in the query cache. */
 export function useUpdateBdb(uid: number) {
   const client = useQueryClient();
   return async (body: UpdateBdb) => {
@@ -57,20 +57,20 @@ export function useUpdateBdb(uid: number) {
 const passwords = (method: 'PUT' | 'POST' | 'DELETE') => (uid: number, password: string) =>
   request<{ action_uid?: string }>(method, `/v1/bdbs/${uid}/passwords`, { password });
 
-/** From now on only this password lets the default user in. */
+/** Replace all passwords of the default user with this one. */
 export const replacePassword = passwords('PUT');
-/** This one lets it in, too. */
+/** Add a password of the default user. */
 export const addPassword = passwords('POST');
-/** This one does not any more; the only one cannot be removed so. */
+/** Remove a password of the default user. The last one cannot be removed this way. */
 export const removePassword = passwords('DELETE');
 
 export const flushBdb = (uid: number) => request<Bdb>('PUT', `/v1/bdbs/${uid}/flush`, {});
 
-/** Another password, which nobody knows, for the user as which console and agents command its shards. */
+/** Generate a new password for the internal user with which console and agents control the shards. */
 export const resetAdminPassword = (uid: number) =>
   request<Bdb>('PUT', `/v1/bdbs/${uid}/reset_admin_pass`, {});
 
-/** Closes its endpoints: clients are disconnected, and nobody can connect until traffic is resumed. */
+/** Close the endpoints: clients are disconnected and cannot connect until traffic is resumed. */
 export const stopTraffic = (uid: number) =>
   request<TrafficReply>('POST', `/v1/bdbs/${uid}/actions/stop_traffic`);
 
@@ -79,33 +79,33 @@ export const resumeTraffic = (uid: number) =>
 
 export const deleteBdb = (uid: number) => request<unknown>('DELETE', `/v1/bdbs/${uid}`);
 
-/** Whether the console would do it; nothing is changed. */
+/** Validate an update without applying it. */
 export const checkUpdate = (uid: number, body: UpdateBdb, signal?: AbortSignal) =>
   request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run`, body, signal);
 
-/** The pairs as they would be with another shape. */
+/** Return the planned replication pairs of a changed shard count or replication setting. */
 export const previewRevamp = (uid: number, body: RevampOrder, signal?: AbortSignal) =>
   request<BlueprintPair[]>('PUT', `/v1/bdbs/${uid}/actions/revamp?dry_run`, body, signal);
 
 const rebalancePath = (uid: number, handoversOnly: boolean) =>
   `/v1/bdbs/${uid}/actions/rebalance?only_failovers=${handoversOnly}`;
 
-/** The pairs as a rebalance would leave them. */
+/** Return the replication pairs that a rebalance would produce. */
 export const previewRebalance = (uid: number, handoversOnly: boolean, signal: AbortSignal) =>
   request<BlueprintPair[]>('PUT', `${rebalancePath(uid, handoversOnly)}&dry_run`, {}, signal);
 
-/** Addresses that clients must leave when it is rebalanced. */
+/** Query for the endpoint addresses that a rebalance would remove. */
 export const rebalanceAddresses = (uid: number, handoversOnly: boolean) =>
   read<AddressChange[]>(`/v1/bdbs/${uid}/address_changes?only_failovers=${handoversOnly}`);
 
 export const rebalance = (uid: number, handoversOnly: boolean) =>
   request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});
 
-/** Gives primaries that were lost with their node the lead back. */
+/** Switch primaries that were lost with their node back to it. */
 export const returnPrimaries = (uid: number) =>
   request<RebalanceReply>('PUT', `/v1/bdbs/${uid}/actions/return_primaries`);
 
-/** The steps of an upgrade to the engine that the nodes have now; none when all shards run it. */
+/** Return the steps of an upgrade to the engine that is installed on the nodes; empty if all shards already run it. */
 export const previewUpgrade = (uid: number, signal: AbortSignal) =>
   request<UpgradePlan>('POST', `/v1/bdbs/${uid}/upgrade?dry_run`, {}, signal);
 

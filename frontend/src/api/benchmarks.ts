@@ -1,4 +1,4 @@
-/** Benchmarks: runs of the load generator, their seconds, and how they compare. */
+/** API of benchmarks: runs of the load generator, their samples per second, and comparisons. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type {
@@ -35,17 +35,17 @@ export const comparisonQuery = (uids: readonly number[]) =>
     queryFn: read<BenchmarkComparison>(`${PATH}/compare?uids=${uids.join(',')}`),
   });
 
-interface Place {
+interface PartPosition {
   phase: number;
   repetition: number;
-  /** The second of the load to begin with. */
+  /** First second of the load to return. */
   since: number;
 }
 
-/** Seconds of all parts, or those of one part from a second on, with their latency histograms. */
+/** Fetch the samples per second of all parts, or of one part from a given second on, with latency histograms. */
 export async function fetchParts(
   uid: number,
-  place: Place | undefined,
+  place: PartPosition | undefined,
   signal: AbortSignal,
 ): Promise<BenchmarkPart[]> {
   const part = place

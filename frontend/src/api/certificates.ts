@@ -1,11 +1,11 @@
-/** The certificate that browsers and programs see when they reach the console, and those that shards show each other. */
+/** API of the console certificate and of the certificates between nodes. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { Certificates, ConsoleCertificate } from './types';
 
 const PATH = '/v1/cluster/certificates';
 
-/** What the console's name is in the certificate's own calls: one of several that mean the same. */
+/** Name of the console certificate in the API. Other names refer to the same certificate. */
 const NAME = 'api';
 
 export const certificatesQuery = queryOptions({
@@ -14,7 +14,7 @@ export const certificatesQuery = queryOptions({
   staleTime: 0,
 });
 
-/** PEM. */
+/** Certificate chain and private key, in PEM format. */
 export interface CertificateAndKey {
   certificate: string;
   key: string;
@@ -25,23 +25,23 @@ const put = ({ certificate, key }: CertificateAndKey, query: string) =>
     certificates: [{ name: NAME, certificate, key }],
   });
 
-/** What it says; nothing changes. */
+/** Validate a certificate and return its fields without installing it. */
 export const checkCertificate = (wanted: CertificateAndKey) => put(wanted, '?dry_run=true');
 
 export const installCertificate = (wanted: CertificateAndKey) => put(wanted, '');
 
-/** For the shards of all encrypted databases. */
+/** Renew the certificates of all encrypted databases. */
 export const rotateCertificates = () => request<unknown>('POST', `${PATH}/rotate`, {});
 
-/** Step by step; in the end nothing that was signed before opens a shard any more. */
+/** Replace the CAs of all encrypted databases. Afterwards, shards refuse all earlier certificates. */
 export const replaceAuthorities = () =>
   request<unknown>('POST', `${PATH}/rotate`, { authority: true });
 
 export const removeCertificate = () => request<unknown>('DELETE', `${PATH}/${NAME}`);
 
-/** Whether it holds for a host as browsers see it: `*.example.com` stands for one label. */
+/** Return whether a certificate is valid for a host, as browsers match it: `*` in `*.example.com` matches one label. */
 export function holdsFor(names: readonly string[], host: string): boolean {
-  const wanted = host.toLowerCase().replace(/^\[|\]$/g, '');
-  const above = wanted.replace(/^[^.]+/, '*');
-  return names.some((name) => [wanted, above].includes(name.toLowerCase()));
+  const name = host.toLowerCase().replace(/^\[|\]$/g, '');
+  const wildcard = name.replace(/^[^.]+/, '*');
+  return names.some((each) => [name, wildcard].includes(each.toLowerCase()));
 }

@@ -1,13 +1,13 @@
-/** The drills there are, and in plain words what each of them does. */
+/** Types of drills and descriptions of their effects. */
 import type { DrillKind } from './drills';
 
 export interface Drill {
   kind: DrillKind;
   label: string;
   action: string;
-  /** Needs one shard of the node. */
+  /** Whether the drill applies to one shard of the node. */
   ofShard: boolean;
-  /** A killed shard comes back when the console has told it how; there is no time to choose. */
+  /** Whether the user chooses the duration. Killed processes return when they are restarted. */
   timed: boolean;
   what: (node: number, seconds: number, shard: string) => string;
 }
@@ -20,7 +20,7 @@ export const DRILLS: readonly Drill[] = [
     ofShard: false,
     timed: true,
     what: (node, seconds) =>
-      `All shards of node ${node} are killed and its agent stays away for ${seconds} s, as when a machine restarts. Their replicas on other nodes take over; writes to the lost slots fail for well under two seconds. When the node is back, its shards return as replicas and are filled anew.`,
+      `All shards of node ${node} are killed and its agent is unavailable for ${seconds} s, as when a machine restarts. Replicas on other nodes are promoted; writes to the affected slots fail for well under two seconds. When the node is back, its shards return as replicas and are resynced.`,
   },
   {
     kind: 'kill',
@@ -29,7 +29,7 @@ export const DRILLS: readonly Drill[] = [
     ofShard: false,
     timed: false,
     what: (node) =>
-      `All shards of node ${node} are killed, and its agent with them. That is possible only where systemd starts the agent again; elsewhere the drill fails and says so. When the agent is back, the shards return as replicas.`,
+      `All shards of node ${node} and its agent are killed. This requires that systemd restarts the agent; otherwise the drill fails with an error. When the agent is back, the shards return as replicas.`,
   },
   {
     kind: 'freeze',
@@ -38,25 +38,25 @@ export const DRILLS: readonly Drill[] = [
     ofShard: false,
     timed: true,
     what: (node, seconds) =>
-      `All processes of node ${node} stand still for ${seconds} s without closing a connection, as when a machine hangs. That is harder to notice than a crash, so clients wait a little longer until the replicas have taken over.`,
+      `All processes of node ${node} are stopped for ${seconds} s without closing connections, as when a machine hangs. This is harder to detect than a crash, so it takes slightly longer until replicas are promoted.`,
   },
   {
     kind: 'cut_off',
-    label: 'Cut the node off the network',
+    label: 'Cut the node off from the network',
     action: 'Cut node off',
     ofShard: false,
     timed: true,
     what: (node, seconds) =>
-      `What node ${node} sends goes nowhere for ${seconds} s, as when a cable is pulled. Clients that still reach it may go on writing to its primaries until the engine notices that it is alone; these writes are lost. The agent needs the right to change routes; elsewhere the drill fails and says so.`,
+      `All packets that node ${node} sends are dropped for ${seconds} s, as when a cable is pulled. Clients that can still reach it may continue to write to its primaries until the engine detects the isolation; these writes are lost. The agent needs permission to change routes; otherwise the drill fails with an error.`,
   },
   {
     kind: 'slow_network',
     label: 'Slow down the network of the node',
-    action: 'Slow network down',
+    action: 'Slow down network',
     ofShard: false,
     timed: true,
     what: (node, seconds) =>
-      `One in twenty packets that arrive at node ${node} is lost for ${seconds} s and sent again a fifth of a second later or more, as on a crowded link. Requests get slow; nothing should fail over. The agent needs the program nft and the right to filter packets; elsewhere the drill fails and says so.`,
+      `For ${seconds} s, one in twenty packets that arrive at node ${node} is lost and is retransmitted after at least 0.2 s, as on a congested link. Requests become slow; no failover should occur. The agent needs the program nft and permission to filter packets; otherwise the drill fails with an error.`,
   },
   {
     kind: 'kill_shard',
@@ -65,7 +65,7 @@ export const DRILLS: readonly Drill[] = [
     ofShard: true,
     timed: false,
     what: (node, _, shard) =>
-      `The process of redis:${shard} on node ${node} is killed. If it is a primary, its replica takes over; the killed shard comes back as a replica.`,
+      `The process of redis:${shard} on node ${node} is killed. If it is a primary, its replica is promoted. The killed shard returns as a replica.`,
   },
   {
     kind: 'freeze_shard',
@@ -74,7 +74,7 @@ export const DRILLS: readonly Drill[] = [
     ofShard: true,
     timed: true,
     what: (node, seconds, shard) =>
-      `The process of redis:${shard} on node ${node} stands still for ${seconds} s. If it is a primary, its replica takes over.`,
+      `The process of redis:${shard} on node ${node} is stopped for ${seconds} s. If it is a primary, its replica is promoted.`,
   },
 ];
 

@@ -1,4 +1,4 @@
-/** Rehearsed faults, where the cluster's policy allows them. */
+/** API of failure drills, which the cluster policy must allow. */
 import { useQuery } from '@tanstack/react-query';
 import { request } from './http';
 import { policyQuery } from './policy';
@@ -10,14 +10,14 @@ export type DrillKind = DrillOrder['kind'];
 export const startDrill = (node: number, order: DrillOrder) =>
   request<DrillReply>('POST', `/v1/nodes/${node}/actions/drill`, order);
 
-/** Why a drill cannot be ordered, and who may change that; undefined when it can, null while it is not known. */
+/** Return why drills are not possible and how to change that; undefined if they are possible, null while it is unknown. */
 export function useDrillRefusal(): string | undefined | null {
   const admin = useMay('administer');
   const { data } = useQuery({ ...policyQuery, enabled: admin });
-  if (!admin) return 'Only administrators may order drills.';
+  if (!admin) return 'Only administrators can start drills.';
   if (!data) return null;
   if (data.drills_enabled) return undefined;
-  return 'The policy of this cluster does not allow drills. An administrator allows them on the page Settings.';
+  return 'The policy of this cluster does not allow drills. An administrator can allow them on the Settings page.';
 }
 
 export function useMayDrill(): boolean {

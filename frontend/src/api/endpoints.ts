@@ -1,4 +1,4 @@
-/** Endpoints of databases, and the proxies that serve them: one per node. */
+/** API of database endpoints and of the proxies that serve them. Each node has one proxy. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { Endpoint, NodeProxy } from './types';
@@ -9,20 +9,20 @@ export const PROXY_POLICIES = [
   { value: 'all-nodes', label: 'One on every node' },
 ] as const;
 
-/** Nothing announces that a proxy ended or began. */
-const LOOK_AGAIN_MS = 10_000;
+/** Polling interval, because no event reports that a proxy started or ended. */
+const POLL_MS = 10_000;
 
 export const endpointQuery = (bdb: number) =>
   queryOptions({
     queryKey: ['endpoint', bdb],
     queryFn: read<Endpoint>(`/v1/bdbs/${bdb}/endpoint`),
-    refetchInterval: LOOK_AGAIN_MS,
+    refetchInterval: POLL_MS,
   });
 
 export const proxiesQuery = queryOptions({
   queryKey: ['proxies'],
   queryFn: read<NodeProxy[]>('/v1/proxies'),
-  refetchInterval: LOOK_AGAIN_MS,
+  refetchInterval: POLL_MS,
 });
 
 export const updateProxy = (uid: number, proxy: Pick<NodeProxy, 'threads' | 'max_threads'>) =>

@@ -1,4 +1,4 @@
-/** The log, newest first: the latest ones, kept fresh by the stream, and filtered pages of all. */
+/** API of the event log, newest first: the latest events, which the stream updates, and filtered pages of all events. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import type { LogEvent } from './types';
@@ -10,7 +10,7 @@ export interface EventFilter {
   source?: string | undefined;
   text?: string | undefined;
   bdb_uid?: number | undefined;
-  /** ISO 8601: included, and excluded. */
+  /** ISO 8601; `stime` is inclusive, `etime` is exclusive. */
   stime?: string | undefined;
   etime?: string | undefined;
 }
@@ -27,15 +27,15 @@ const page = (filter: EventFilter, offset: number, signal?: AbortSignal, limit =
   return request<LogEvent[]>('GET', `/v1/logs?${query}`, undefined, signal);
 };
 
-/** The newest events; the stream folds further ones in. */
+/** The newest events. The stream adds later ones. */
 export const eventsQuery = queryOptions({
   queryKey: ['events'],
   queryFn: () => page({}, 0),
-  // As for other lists that the stream follows.
+  // Never evicted, like all lists that the stream updates.
   gcTime: Number.POSITIVE_INFINITY,
 });
 
-/** The newest few that mention a text. */
+/** Query for the newest events that contain a text. */
 export const mentionsQuery = (text: string, limit: number) =>
   queryOptions({
     queryKey: ['log', 'mentions', text, limit],
@@ -43,7 +43,7 @@ export const mentionsQuery = (text: string, limit: number) =>
     staleTime: 0,
   });
 
-/** Pages of the whole log. What happens while it is shown comes from `eventsQuery`. */
+/** Pages of the complete log. Events that occur while it is displayed come from `eventsQuery`. */
 export const eventLogQuery = (filter: EventFilter) =>
   infiniteQueryOptions({
     queryKey: ['log', filter],
@@ -54,7 +54,7 @@ export const eventLogQuery = (filter: EventFilter) =>
     staleTime: 0,
   });
 
-/** Newest first, each event once. */
+/** Merge lists of events without duplicates, newest first. */
 export function mergeEvents(...lists: readonly (readonly LogEvent[])[]): LogEvent[] {
   const byUid = new Map(lists.flat().map((event) => [event.uid, event]));
   return [...byUid.values()].sort((a, b) => b.time_ms - a.time_ms || b.uid - a.uid);

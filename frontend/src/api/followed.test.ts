@@ -3,32 +3,32 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { bdbsQuery } from './bdbs';
 import { usersQuery } from './users';
 
-/** A console that answers nobody, and who has given up waiting for it. */
-function silent(): string[] {
-  const left: string[] = [];
+/** Stub a console that never responds, and return the paths of aborted requests. */
+function stubHangingConsole(): string[] {
+  const aborted: string[] = [];
   vi.stubGlobal('fetch', (path: string, { signal }: RequestInit) => {
-    signal?.addEventListener('abort', () => left.push(path));
+    signal?.addEventListener('abort', () => aborted.push(path));
     return new Promise(() => undefined);
   });
-  return left;
+  return aborted;
 }
 
-describe('requests whose readers have gone', () => {
+describe('requests without subscribers', () => {
   afterEach(() => {
     vi.unstubAllGlobals();
   });
 
-  it('are ended', () => {
-    const left = silent();
+  it('are aborted', () => {
+    const aborted = stubHangingConsole();
     const stop = new QueryObserver(new QueryClient(), usersQuery).subscribe(() => undefined);
     stop();
-    expect(left).toEqual(['/v1/users']);
+    expect(aborted).toEqual(['/v1/users']);
   });
 
-  it('go on where the stream folds into the list that they fetch', () => {
-    const left = silent();
+  it('continue if the stream updates the list that they fetch', () => {
+    const aborted = stubHangingConsole();
     const stop = new QueryObserver(new QueryClient(), bdbsQuery).subscribe(() => undefined);
     stop();
-    expect(left).toEqual([]);
+    expect(aborted).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
-/** Lists that the stream keeps up to date. */
+/** Queries for lists that the stream keeps up to date. */
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 
 /**
- * Never cut short, and kept while nobody looks: what the stream told while a reply was on its way would be lost with it.
+ * Return query options for a list that is never aborted or evicted: otherwise changes that the stream sent during the request would be lost.
  */
 export const followed = <T>(name: string, path: string) =>
   queryOptions({

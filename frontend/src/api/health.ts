@@ -1,4 +1,4 @@
-/** The alarms that are raised now: what the console answers, and what the stream has told since. */
+/** API of active alarms, from the console's reply and later events of the stream. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { eventsQuery } from './events';
@@ -16,7 +16,7 @@ export const healthQuery = queryOptions({
 export const openAlarms = (...lists: readonly (readonly LogEvent[])[]): LogEvent[] =>
   chronological(...lists).filter((event) => event.type.startsWith('alarm_') && isOpen(event));
 
-/** An alarm that is raised, in words. */
+/** An active alarm with its display text. */
 export interface RaisedAlarm {
   type: string;
   text: string;
@@ -27,12 +27,12 @@ export interface RaisedAlarm {
   node: number | undefined;
 }
 
-const ASKED_AGAIN_MS = 10_000;
+const POLL_MS = 10_000;
 
-/** Undefined until it is known. Who may not read the whole log hears of no event, or not of all: then the console is asked again and again. */
+/** Return the active alarms; undefined while they are unknown. Polls for users who cannot read the complete event log, because their stream lacks events. */
 export function useOpenAlarms(): LogEvent[] | undefined {
-  const hears = useMay('readIncidents');
-  const refetchInterval = hears ? false : ASKED_AGAIN_MS;
+  const getsAllEvents = useMay('readIncidents');
+  const refetchInterval = getsAllEvents ? false : POLL_MS;
   const health = useQuery({ ...healthQuery, refetchInterval }).data;
   const latest = useQuery(eventsQuery).data;
   return useMemo(() => health && openAlarms(health.alarms, latest ?? []), [health, latest]);

@@ -8,12 +8,12 @@ import { useOpenAlarms } from './health';
 import { sessionQuery } from './session';
 import type { Session } from './types';
 
-const asked = vi.fn(async () => Response.json({ status: 'ok', alarms: [] }));
+const fetched = vi.fn(async () => Response.json({ status: 'ok', alarms: [] }));
 
 beforeEach(() => {
   vi.useFakeTimers();
-  asked.mockClear();
-  vi.stubGlobal('fetch', asked);
+  fetched.mockClear();
+  vi.stubGlobal('fetch', fetched);
 });
 afterEach(() => vi.useRealTimers());
 
@@ -32,15 +32,15 @@ async function watch(role: string) {
 }
 
 describe('useOpenAlarms', () => {
-  it('asks again where the stream tells of no events', async () => {
+  it('polls for roles whose stream has no events', async () => {
     await watch('db_viewer');
     await pass(25_000);
-    expect(asked).toHaveBeenCalledTimes(3);
+    expect(fetched).toHaveBeenCalledTimes(3);
   });
 
-  it('asks once where it does', async () => {
+  it('fetches once for roles whose stream has all events', async () => {
     await watch('db_member');
     await pass(25_000);
-    expect(asked).toHaveBeenCalledTimes(1);
+    expect(fetched).toHaveBeenCalledTimes(1);
   });
 });

@@ -1,4 +1,4 @@
-/** Stored metrics as columns over time, and how far back they go. */
+/** API of stored metrics, as columns over time, and of their retention. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { components } from './schema';
@@ -9,7 +9,7 @@ export type LatencyHistory = components['schemas']['LatencyHistory'];
 export interface HistoryWanted {
   /** cluster, nodes, bdbs or shards:<bdb uid> */
   topic: string;
-  /** All there are when left out. */
+  /** Undefined for all objects of the topic. */
   uids?: readonly string[] | undefined;
   metrics: readonly string[];
   /** Epoch seconds; `to` is excluded. */
@@ -43,7 +43,7 @@ export interface LatencyHistoryWanted {
   from: number;
   to: number;
   points: number;
-  /** Columns and rows as they were told before, for what came since. */
+  /** Resolution of an earlier reply, to request newer columns with the same columns and rows. */
   step?: number;
   perDecade?: number;
 }

@@ -16,20 +16,20 @@ afterEach(() => {
 });
 
 describe('request', () => {
-  it('goes to the login when the session has ended', async () => {
+  it('calls the sign-out listener when the session has ended', async () => {
     answered.mockImplementation(async () => refused());
     await expect(request('GET', '/v1/nodes')).rejects.toThrow('Log in first.');
     expect(signedOut).toHaveBeenCalledOnce();
     expect(answered.mock.calls.map(([path]) => path)).toEqual(['/v1/nodes']);
   });
 
-  it('says of a wrong password what the console says of it', async () => {
+  it('returns the console error for a wrong password', async () => {
     answered.mockImplementation(async () => refused());
     await expect(request('POST', '/v1/session', {})).rejects.toBeInstanceOf(ApiError);
     expect(signedOut).not.toHaveBeenCalled();
   });
 
-  it('tells a console that is away from one that refuses', async () => {
+  it('reports an unreachable console with a separate error', async () => {
     answered.mockRejectedValue(new TypeError('failed'));
     await expect(request('GET', '/v1/nodes')).rejects.toBeInstanceOf(OfflineError);
   });

@@ -1,11 +1,11 @@
-/** One door to the console's REST API: same-origin cookie, one error type, no secrets kept. */
+/** Client for the console's REST API: same-origin cookie, one error type, no stored secrets. */
 
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
-    /** The request field at fault, when the console names one. */
+    /** The invalid request field, if the console names it. */
     readonly field?: string,
   ) {
     super(message);
@@ -13,10 +13,10 @@ export class ApiError extends Error {
   }
 }
 
-/** The console is not reachable at all: no status, no body. */
+/** The console is unreachable: no status, no body. */
 export class OfflineError extends Error {
   constructor() {
-    super('The console does not answer. Is it running?');
+    super('The console does not respond. Check that it is running.');
     this.name = 'OfflineError';
   }
 }
@@ -24,20 +24,20 @@ export class OfflineError extends Error {
 type SignedOut = () => void;
 let onSignedOut: SignedOut = () => undefined;
 
-/** Called when a request was refused because nobody is signed in any more, so that the page can go to the login. */
+/** Set the listener that is called when a request is refused because the session has ended, so that the web UI can open the sign-in page. */
 export function whenSignedOut(listener: SignedOut): void {
   onSignedOut = listener;
 }
 
 const HEADERS = {
   Accept: 'application/json',
-  // Proves to the console that the request comes from this page, not from a form elsewhere.
+  // CSRF protection: forms of other sites cannot send this header.
   'X-Requested-With': 'shardboard',
 };
 
 async function failure(response: Response): Promise<ApiError> {
   const body: Record<string, unknown> = await response.json().catch(() => ({}));
-  const text = body.description ?? body.message ?? `The console answered ${response.status}.`;
+  const text = body.description ?? body.message ?? `The console responded with status ${response.status}.`;
   return new ApiError(
     response.status,
     String(body.error_code ?? 'unknown'),
@@ -58,31 +58,31 @@ export async function request<T>(
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-/** What a query asks with: who does not wait any more ends the request. */
+/** Return a query function that is aborted when the query has no more subscribers. */
 export const read =
   <T>(path: string) =>
   ({ signal }: { signal: AbortSignal }): Promise<T> =>
     request<T>('GET', path, undefined, signal);
 
-/** For what is no JSON. */
+/** Send a request and return the response body as text. */
 export async function requestText(
   method: Method,
   path: string,
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<string> {
-  return (await answered(method, path, body, signal)).text();
+  return (await fetchChecked(method, path, body, signal)).text();
 }
 
-/** A file, and the name that the console gave it. */
+/** Fetch a file with the name that the console sent for it. */
 export async function requestFile(path: string): Promise<{ name: string; content: Blob }> {
-  const response = await answered('GET', path);
+  const response = await fetchChecked('GET', path);
   const [, name] =
     /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
   return { name: name ?? 'download', content: await response.blob() };
 }
 
-async function answered(
+async function fetchChecked(
   method: Method,
   path: string,
   body?: unknown,
@@ -111,7 +111,7 @@ async function send(
       signal: signal ?? null,
     });
   } catch (error) {
-    // Whoever does not wait any more is told nothing wrong.
+    // An aborted request is not a connection error.
     if (signal?.aborted) throw error;
     throw new OfflineError();
   }

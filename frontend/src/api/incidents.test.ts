@@ -6,7 +6,7 @@ const incident = (uid: number, state: Incident['state'], part: Partial<Incident>
   ({ uid, state, began_ms: uid, ...part }) as Incident;
 
 describe('merged', () => {
-  it('has what goes on first, then the newest, each once and as it was told last', () => {
+  it('lists open incidents first, then the newest, each with its latest version', () => {
     const past = [incident(3, 'down'), incident(2, 'over'), incident(1, 'resyncing')];
     const latest = [incident(4, 'over'), incident(3, 'over', { revived: 2 })];
     const found = merged(past, latest);

@@ -1,48 +1,48 @@
-/** Nodes and primaries that were lost, with what followed: the console's account, kept fresh by the stream. */
+/** API of incidents: lost nodes and primaries with the consequences. The stream triggers updates. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { read, requestText } from './http';
 import { useMay } from './session';
 import type { Incident, IncidentInFull } from './types';
 
-/** Asked for again with each change: those that may still change. */
+/** Number of incidents that are fetched again with each change. Older ones no longer change. */
 const LATEST = 20;
-const MOST = 100;
-/** That a copy is missing no more is told by no change. */
-const WHILE_OPEN_MS = 5_000;
+const MAX_INCIDENTS = 100;
+/** Polling interval for open incidents, because no event reports that a missing replica is back. */
+const OPEN_POLL_MS = 5_000;
 
 export const incidentsKey = ['incidents'] as const;
 
 export const isOver = ({ state }: Pick<Incident, 'state'>): boolean => state === 'over';
 
-/** Those that go on first, then the newest. */
+/** Open incidents first, then the newest. */
 export const incidentsQuery = queryOptions({
   queryKey: [...incidentsKey, 'all'],
   queryFn: read<Incident[]>(`/v1/incidents?limit=${LATEST}`),
-  refetchInterval: ({ state }) => (state.data?.every(isOver) === false ? WHILE_OPEN_MS : false),
+  refetchInterval: ({ state }) => (state.data?.every(isOver) === false ? OPEN_POLL_MS : false),
 });
 
-/** What is over stays as it is. */
+/** Ended incidents do not change, so they are fetched less often. */
 const pastQuery = queryOptions({
   queryKey: ['incidents-past'],
-  queryFn: read<Incident[]>(`/v1/incidents?limit=${MOST}`),
+  queryFn: read<Incident[]>(`/v1/incidents?limit=${MAX_INCIDENTS}`),
   staleTime: 60_000,
   refetchInterval: 60_000,
 });
 
-/** Undefined until something is known, and to whom none are shown. */
+/** Return the latest incidents; undefined while they are unknown, or if the user cannot view incidents. */
 export function useLatestIncidents(): Incident[] | undefined {
   return useQuery({ ...incidentsQuery, enabled: useMay('readIncidents') }).data;
 }
 
-/** As many as the console tells, newest first; undefined until something is known. */
+/** Return up to 100 incidents, newest first; undefined while they are unknown. */
 export function useIncidents(): Incident[] | undefined {
   const latest = useLatestIncidents();
   const past = useQuery({ ...pastQuery, enabled: useMay('readIncidents') }).data;
   return useMemo(() => latest && merged(past ?? [], latest), [latest, past]);
 }
 
-/** Each once; of two versions that of the later list. */
+/** Merge lists without duplicates. Later lists take precedence. */
 export function merged(...lists: readonly (readonly Incident[])[]): Incident[] {
   const byUid = new Map(lists.flat().map((incident) => [incident.uid, incident]));
   return [...byUid.values()].sort(
@@ -54,7 +54,7 @@ export const incidentQuery = (uid: number) =>
   queryOptions({
     queryKey: [...incidentsKey, uid],
     queryFn: read<IncidentInFull>(`/v1/incidents/${uid}`),
-    refetchInterval: ({ state }) => (state.data && !isOver(state.data) ? WHILE_OPEN_MS : false),
+    refetchInterval: ({ state }) => (state.data && !isOver(state.data) ? OPEN_POLL_MS : false),
   });
 
 export const reportPath = (uid: number): string => `/v1/incidents/${uid}/report`;

@@ -1,4 +1,4 @@
-/** Signing in by a directory (LDAP): its settings, and which of its groups have which roles. */
+/** API of the LDAP settings and of the roles of LDAP groups. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { LdapMapping, LdapSettings, NewLdapMapping, NewLdapSettings } from './types';
@@ -6,7 +6,7 @@ import type { LdapMapping, LdapSettings, NewLdapMapping, NewLdapSettings } from 
 const SETTINGS = '/v1/cluster/ldap';
 const MAPPINGS = '/v1/ldap_mappings';
 
-/** Without addresses where there is no directory. */
+/** The list of addresses is empty if no directory is configured. */
 export const ldapQuery = queryOptions({
   queryKey: ['ldap'],
   queryFn: read<LdapSettings>(SETTINGS),
@@ -17,7 +17,7 @@ export const ldapMappingsQuery = queryOptions({
   queryFn: read<LdapMapping[]>(MAPPINGS),
 });
 
-/** The directory is asked before, where people sign in by it. */
+/** Save the settings. The console first checks the directory if sign-in with LDAP is enabled. */
 export const saveLdap = (settings: NewLdapSettings) =>
   request<LdapSettings>('PUT', SETTINGS, settings);
 

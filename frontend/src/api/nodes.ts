@@ -1,4 +1,4 @@
-/** Nodes, what can be ordered of them, and the token that lets a new one join. */
+/** API of nodes, node operations and join tokens. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { followed } from './followed';
 import { read, request } from './http';
@@ -21,7 +21,7 @@ export function useNode(uid: number) {
 
 export const createJoinToken = () => request<JoinToken>('POST', '/v1/join_tokens', {});
 
-/** Why it gets no shards on purpose, in words; null for a node in service. */
+/** Return why the node intentionally gets no shards; null for a node in service. */
 export function dutyOf(node: Partial<Pick<Node, 'status' | 'in_maintenance'>>): string | null {
   if (node.status === 'decommissioning') return 'Being removed';
   return node.in_maintenance ? 'In maintenance' : null;
@@ -36,10 +36,10 @@ export const beginMaintenance = (node: number, order: MaintenanceOn) =>
 export const endMaintenance = (node: number, order: MaintenanceOff) =>
   act(node, 'maintenance_off', order);
 
-/** Its primaries hand over to their replicas elsewhere. */
+/** Switch the primaries of a node over to their replicas on other nodes. */
 export const handOver = (node: number) => act(node, 'enslave_node', {});
 
-/** Addresses that clients must leave when this is ordered; nothing is. */
+/** Query for the endpoint addresses that an operation would remove. Does not start the operation. */
 export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
   queryOptions({
     queryKey: ['node-addresses', node, order],
@@ -55,24 +55,24 @@ export const snapshotsQuery = (node: number) =>
   queryOptions({
     queryKey: ['snapshots', node],
     queryFn: read<NodeSnapshot[]>(`/v1/nodes/${node}/snapshots`),
-    // Nothing announces them.
+    // No event reports new snapshots.
     staleTime: 0,
   });
 
-/** What would become of each database with a shard on the node; nothing is ordered. */
+/** Return the planned upgrade of each database with a shard on the node, without starting it. */
 export const previewNodeUpgrade = (node: number, signal: AbortSignal) =>
   request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade?dry_run`, {}, signal);
 
-/** They get the engine that their nodes have now. */
+/** Upgrade the databases with a shard on the node to the engine that is installed on their nodes. */
 export const upgradeNode = (node: number) =>
   request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade`, {});
 
-/** Of a node that is not there; a duration may follow. */
+/** Return the state of an unavailable node; empty for other nodes. A duration can follow the text. */
 export function lossOf(
   node: Pick<Node, 'status' | 'agent_status'> & Partial<Pick<Node, 'unavailable_since'>>,
 ): string {
   if (node.status === 'down') return 'down';
-  // Its shards may well be running: nobody watches them.
+  // The shards of the node may still run, but nothing monitors them.
   if (node.agent_status !== 'lost') return '';
   return node.unavailable_since ? 'agent has not answered' : 'agent does not answer';
 }

@@ -1,4 +1,4 @@
-/** The rules of the cluster: what holds, and what may be said of each. */
+/** API of the cluster policy and settings, and of their schemas. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { Policy } from './types';
@@ -8,7 +8,7 @@ const POLICY = `${CLUSTER}/policy`;
 
 export type Value = boolean | number | string;
 
-/** What may be said of a rule, as JSON Schema has it. */
+/** JSON Schema of one setting. */
 export interface Rule {
   type: 'boolean' | 'integer' | 'string';
   minimum?: number;
@@ -16,7 +16,7 @@ export interface Rule {
   enum?: readonly string[];
   pattern?: string;
   maxLength?: number;
-  /** Of text: what it is, in words. */
+  /** For text: expected content, such as "a host name". */
   description?: string;
   default: Value;
 }
@@ -28,17 +28,17 @@ export const readSettings = () => request<Readonly<Record<string, Value>>>('GET'
 export const policyQuery = queryOptions({
   queryKey: ['policy'],
   queryFn: readPolicy,
-  // Nothing announces a changed policy.
+  // No event reports a changed policy.
   staleTime: 30_000,
 });
 
-/** Settings of the cluster that are not part of its policy; objects and lists are not for forms. */
+/** Cluster settings that are not part of the policy. Forms ignore objects and lists in the reply. */
 export const settingsQuery = queryOptions({
   queryKey: ['cluster-settings'],
   queryFn: readSettings,
 });
 
-/** What may be said of the fields of an object. */
+/** Query for the JSON Schemas of the fields of an object. */
 export const rulesQuery = (object: 'policy' | 'cluster') =>
   queryOptions({
     queryKey: ['policy-rules', object],

@@ -1,11 +1,11 @@
-/** The second factor: an app's code besides the password. */
+/** API of two-factor authentication with an authenticator app. */
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import type { ConfirmedFactor, FactorProof, FactorSecret, RecoveryCodes } from './types';
 
 const PATH = '/v1/users/second_factor';
 
-/** For the app; it has no effect until it comes back with a code. Never the same twice, and not kept. */
+/** Query for a secret for the app. It has no effect until it is confirmed with a code. Each request returns a new secret, which is not cached. */
 export const newSecretQuery = queryOptions({
   queryKey: ['second_factor'],
   queryFn: () => request<FactorSecret>('POST', PATH),
@@ -16,12 +16,12 @@ export const newSecretQuery = queryOptions({
 export const switchOn = (confirmed: ConfirmedFactor) =>
   request<RecoveryCodes>('PUT', PATH, confirmed);
 
-/** For the app of somebody who may not sign in without one. */
+/** Return a secret for a user who must set up an app to sign in. */
 export const newSecretAtSignIn = (username: string, password: string) =>
   request<FactorSecret>('POST', '/v1/session/second_factor', { username, password });
 
 export const switchOff = (proof: FactorProof) => request<unknown>('DELETE', PATH, proof);
 
-/** Of a user who has lost the phone. */
+/** Turn off two-factor authentication for another user, for example after the loss of the phone. */
 export const switchOffOf = (user: number) =>
   request<unknown>('DELETE', `/v1/users/${user}/second_factor`);

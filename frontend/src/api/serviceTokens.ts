@@ -1,4 +1,4 @@
-/** What programs log in with; for administrators and user managers. */
+/** API of service tokens for programs. Requires an administrator or user manager. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { MadeServiceToken, NewServiceToken, ServiceToken } from './types';
@@ -11,7 +11,7 @@ export const serviceTokensQuery = queryOptions({
   refetchInterval: 15_000,
 });
 
-/** With the token itself, which is shown this once. */
+/** Create a token. Only this reply contains the token itself. */
 export const createServiceToken = (wanted: NewServiceToken) =>
   request<MadeServiceToken>('POST', PATH, wanted);
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { forgetUser, sessionQuery } from './session';
 import { offerQuery } from './sso';
 
-it('forgets what somebody was told, and keeps under the sign-in page what it shows', () => {
+it('clears the data of the user, but keeps data of the sign-in page', () => {
   const client = new QueryClient();
   client.setQueryData(['bdbs'], []);
   client.setQueryData(offerQuery.queryKey, { name: 'Example' });

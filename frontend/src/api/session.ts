@@ -1,4 +1,4 @@
-/** Who is signed in and what they may do. The session itself is an HttpOnly cookie the page never sees. */
+/** API of the session: the signed-in user and their permissions. The session is an HttpOnly cookie that scripts cannot read. */
 import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
 import { offerQuery } from './sso';
@@ -13,10 +13,10 @@ export const sessionQuery = queryOptions({
 
 export const signIn = (form: LoginForm) => request<Session>('POST', '/v1/session', form);
 
-/** All that was fetched as somebody. What everybody is told stays: the sign-in page shows it already. */
+/** Clear all data that was fetched for the user. Public data, which the sign-in page already shows, is kept. */
 export function forgetUser(client: QueryClient): void {
-  const [forEverybody] = offerQuery.queryKey;
-  client.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== forEverybody });
+  const [publicKey] = offerQuery.queryKey;
+  client.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== publicKey });
   client.getMutationCache().clear();
 }
 
@@ -35,14 +35,14 @@ const MAY = {
   readIncidents: LOG_VIEWERS,
   seeAll: [...LOG_VIEWERS, 'db_viewer'],
 } as const;
-/** What concerns more than one database. */
-const OF_ALL: readonly string[] = ['create', 'upgradeNodes', 'readIncidents', 'seeAll'];
+/** Permissions that concern more than one database. */
+const CLUSTER_WIDE: readonly string[] = ['create', 'upgradeNodes', 'readIncidents', 'seeAll'];
 
-/** Whether the role allows it; the console decides, this only spares a refusal. */
+/** Return whether the role allows an operation. The console enforces permissions; this only disables controls. */
 export function useMay(what: keyof typeof MAY): boolean {
   const session = useQuery(sessionQuery).data;
-  if (session?.bdbs && OF_ALL.includes(what)) return false;
+  if (session?.bdbs && CLUSTER_WIDE.includes(what)) return false;
   return MAY[what].some((allowed) => allowed === session?.role);
 }
 
-export const ROLE_FORBIDS = 'Your role may look, but not change this';
+export const ROLE_FORBIDS = 'Your role does not allow changes here';

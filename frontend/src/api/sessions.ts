@@ -1,4 +1,4 @@
-/** Where a user is signed in: one's own sessions, or those of users whom one may change. */
+/** API of user sessions: your own, and those of users that you can change. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { UserSession } from './types';
@@ -15,5 +15,5 @@ export const sessionsQuery = (user: number) =>
 export const endSession = (user: number, session: number) =>
   request<unknown>('DELETE', `${pathOf(user)}/${session}`);
 
-/** All but the one that asks. */
+/** End all sessions of a user except the current one. */
 export const endSessions = (user: number) => request<{ ended: number }>('DELETE', pathOf(user));

@@ -1,4 +1,4 @@
-/** Shards of the whole cluster: one cached list, filtered where it is shown. */
+/** API of shards. One cached list has all shards of the cluster; views filter it. */
 import { useQuery } from '@tanstack/react-query';
 import { followed } from './followed';
 import { request } from './http';
@@ -6,14 +6,14 @@ import type { MigrationReply, RestartOrder, RestartReply, Shard } from './types'
 
 export const shardsQuery = followed<Shard>('shards', '/v1/shards');
 
-/** Its process does not run, or does not answer. */
+/** Return whether the process of the shard is not running or does not respond. */
 export const isShardDown = (shard: Shard): boolean =>
   shard.status === 'inactive' && !isShardStarting(shard);
 
-/** Nobody has seen it run yet. */
+/** Return whether the shard has not been seen running yet. */
 export const isShardStarting = (shard: Shard): boolean => shard.detailed_status === 'unknown';
 
-/** As seen, where it is seen; else as wanted. */
+/** Return whether the shard is a primary by its observed role, or by its configured role if none was observed. */
 export function isPrimary({ role, actual_role: actual }: Shard): boolean {
   return (actual === 'master' || actual === 'slave' ? actual : role) === 'master';
 }
@@ -32,11 +32,11 @@ export function useNodeShards(nodeUid: number) {
   });
 }
 
-/** Lets the replica take over from this primary. */
+/** Switch over from this primary to its replica. */
 export const failOver = (uid: string) =>
   request<{ action_uid: string }>('POST', `/v1/shards/${uid}/actions/failover`, {});
 
-/** Starts a dead shard from its persistence, or empty; a dry run only says what would be lost. */
+/** Start a dead shard from its persistence, or empty. A dry run only reports which data would be lost. */
 export const restartShard = (uid: string, order: RestartOrder) =>
   request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, order);
 
@@ -50,6 +50,6 @@ const migrate = (uid: string, target: number, dryRun: boolean, signal?: AbortSig
 
 export const migrateShard = (uid: string, target: number) => migrate(uid, target, false);
 
-/** Whether that can be done; nothing moves. */
+/** Validate a move without starting it. */
 export const previewMigration = (uid: string, target: number, signal: AbortSignal) =>
   migrate(uid, target, true, signal);

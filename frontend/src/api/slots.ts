@@ -1,13 +1,13 @@
-/** Which hash slots of a database take most. Primaries are asked when this is called, so only while it is looked at. */
+/** API of the hottest hash slots of a database. Each request queries the primaries, so poll only while the result is displayed. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { read } from './http';
 import type { HotSlots } from './types';
 
 export type SlotMetric = HotSlots['by'];
 
-/** Rates need two looks: the second comes soon. */
-const FIRST_LOOK_AGAIN_MS = 2_000;
-const LOOK_AGAIN_MS = 5_000;
+/** Rates need two snapshots, so the second request follows soon. */
+const FIRST_POLL_MS = 2_000;
+const POLL_MS = 5_000;
 
 export const hotSlotsQuery = (bdb: number, by: SlotMetric) =>
   queryOptions({
@@ -15,5 +15,5 @@ export const hotSlotsQuery = (bdb: number, by: SlotMetric) =>
     queryFn: read<HotSlots>(`/v1/bdbs/${bdb}/slots/hot?by=${by}`),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) =>
-      state.data && state.data.interval === undefined ? FIRST_LOOK_AGAIN_MS : LOOK_AGAIN_MS,
+      state.data && state.data.interval === undefined ? FIRST_POLL_MS : POLL_MS,
   });

@@ -1,22 +1,22 @@
-/** Single sign-on: what the sign-in page offers, and for administrators its provider. */
+/** API of single sign-on: its status for the sign-in page, and the provider settings for administrators. */
 import { queryOptions } from '@tanstack/react-query';
 import { ApiError, request } from './http';
 import type { NewOidcSettings, OidcSettings, SsoOffer } from './types';
 
 const PATH = '/v1/cluster/oidc';
 
-/** Asked without being signed in. */
+/** Does not require a session. */
 export const offerQuery = queryOptions({
   queryKey: ['sso-offer'],
   queryFn: () => request<SsoOffer>('GET', '/v1/session/sso'),
   retry: false,
 });
 
-/** Where the browser goes to sign in. */
+/** Return the address at which single sign-on starts. */
 export const startPath = (next: string | undefined): string =>
   `/v1/session/sso/start${next ? `?next=${encodeURIComponent(next)}` : ''}`;
 
-/** Null: there is none. */
+/** Null if single sign-on is not configured. */
 export const oidcQuery = queryOptions({
   queryKey: ['oidc'],
   queryFn: async () => {

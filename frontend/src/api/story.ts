@@ -1,10 +1,10 @@
 /**
- * What the log tells of outages, read into values: when, for how long, and what the details say.
- * Details are members of the event that depend on its type, so every one of them may be missing.
+ * Typed values from events of the log about outages, failovers and resyncs.
+ * Details are fields of the event that depend on its type, so each of them can be missing.
  */
 import type { LogEvent } from './types';
 
-// Details are not typed by the API.
+// The API does not define types for details.
 const number = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
 
@@ -19,7 +19,7 @@ export const startOf = (event: LogEvent): number => event.time_ms;
 
 export const isOpen = (event: LogEvent): boolean => event.open === true && endOf(event) === null;
 
-/** Epoch milliseconds; null for an instant, and for a span that goes on. */
+/** Epoch milliseconds; null for an instant and for an open span. */
 export const endOf = (event: LogEvent): number | null => event.ended_ms ?? null;
 
 export const isSpan = (event: LogEvent): boolean => isOpen(event) || endOf(event) !== null;
@@ -56,7 +56,7 @@ export interface Failover {
   pair: number | null;
   lost: string;
   promoted: string;
-  /** Null when nobody knows. */
+  /** Null if unknown. */
   bytesBehind: number | null;
   method: string;
   seconds: number | null;
@@ -96,7 +96,7 @@ export interface Resync {
   rate: number | null;
   etaSeconds: number | null;
   phases: Phase[];
-  /** It ended without the replica being in sync. */
+  /** Whether the resync ended before the replica was in sync. */
   broken: boolean;
 }
 
@@ -124,7 +124,7 @@ function phasesOf(value: unknown): Phase[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((phase) => {
     const from = parsed(phase?.started);
-    // The last phase is the state that was reached, not work.
+    // The last phase is the final state, not a step.
     if (from === null || phase.name === 'in_sync') return [];
     return [{ name: String(phase.name), from, to: parsed(phase.ended) }];
   });
@@ -140,7 +140,7 @@ export const PHASE_WORDS: Record<string, string> = {
 
 export const phaseWord = (name: string): string => PHASE_WORDS[name] ?? name;
 
-/** The resyncs that run now, by the shard that is being filled. */
+/** Return the running resyncs by the uid of the replica. */
 export function openResyncs(events: readonly LogEvent[]): Map<string, Resync> {
   const found = new Map<string, Resync>();
   for (const event of events) {

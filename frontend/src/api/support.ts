@@ -1,5 +1,5 @@
-/** What goes to whoever helps. */
+/** API of the support bundle. */
 import { requestFile } from './http';
 
-/** Takes seconds: all machines are asked. */
+/** Create a support bundle. Takes seconds, because all machines are queried. */
 export const supportBundle = () => requestFile('/v1/cluster/debuginfo');

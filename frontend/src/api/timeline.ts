@@ -1,4 +1,4 @@
-/** Events that touch an interval. */
+/** API of the events that overlap an interval. */
 import { queryOptions } from '@tanstack/react-query';
 import { request } from './http';
 import { startOf } from './story';
@@ -8,7 +8,7 @@ const KEPT_MS = 5 * 60_000;
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** Instants inside and spans that overlap, oldest first. What happens later comes from `eventsQuery`. */
+/** Instants in the interval and spans that overlap it, oldest first. Later events come from `eventsQuery`. */
 export const timelineQuery = (from: number, to: number) =>
   queryOptions({
     queryKey: ['timeline', from, to],
@@ -19,7 +19,7 @@ export const timelineQuery = (from: number, to: number) =>
     gcTime: KEPT_MS,
   });
 
-/** Oldest first, each event once; of two versions that of the later list. */
+/** Merge lists of events without duplicates, oldest first. Later lists take precedence. */
 export function chronological(...lists: readonly (readonly LogEvent[])[]): LogEvent[] {
   const byUid = new Map(lists.flat().map((event) => [event.uid, event]));
   return [...byUid.values()].sort((a, b) => startOf(a) - startOf(b) || a.uid - b.uid);

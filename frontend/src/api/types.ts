@@ -1,4 +1,4 @@
-/** Short names for the generated wire shapes. Nothing here is written by hand twice. */
+/** Short names for the types that are generated from OpenAPI. */
 import type { components } from './schema';
 
 type Schemas = components['schemas'];
@@ -22,7 +22,6 @@ export type CreateBdb = Schemas['BdbCreate'];
 export type UpdateBdb = Schemas['BdbUpdate'];
 export type Tag = Schemas['Tag'];
 export type Shard = Schemas['Shard'];
-/** The slots that take most, as primaries said when they were asked. */
 export type CommandUse = EndpointCommands['commands'][number];
 export type EndpointCommands = Schemas['EndpointCommands'];
 export type HotSlots = Schemas['HotSlots'];
@@ -65,7 +64,7 @@ export type MigrationReply = Schemas['MigrationReply'];
 export type RebalanceReply = Schemas['RebalanceReply'];
 export type TrafficReply = Schemas['TrafficReply'];
 export type RevampOrder = Schemas['RevampOrder'];
-/** A pair as a plan leaves it; a rebalance and a change of shape answer in the same form. */
+/** A replication pair in a plan. Rebalancing and resharding return the same form. */
 export type BlueprintPair = Schemas['BlueprintPair'];
 export type ReshardPreview = Schemas['ReshardPreview'];
 export type NodeQueued = Schemas['Queued'];

@@ -1,6 +1,6 @@
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 
-/** What was ordered is seen at once wherever these queries are shown. */
+/** Return a function that waits for a change and then invalidates these queries, so that all views show the change. */
 export function useThenAskAgain(...queries: readonly { readonly queryKey: QueryKey }[]) {
   const client = useQueryClient();
   return async <T>(ordered: Promise<T>): Promise<T> => {

@@ -1,4 +1,4 @@
-/** Users and their management roles; for administrators and user managers. */
+/** API of users and their roles. Requires an administrator or user manager. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { NewUser, User, UserChanges } from './types';
@@ -16,11 +16,11 @@ export const createUser = (user: NewUser) => request<User>('POST', PATH, user);
 export const changeUser = (uid: number, changes: UserChanges) =>
   request<User>('PUT', `${PATH}/${uid}`, changes);
 
-/** One more, by which the user signs in as well. */
+/** Add a password. Existing passwords stay valid. */
 export const addPassword = (username: string, password: string) =>
   request<unknown>('POST', `${PATH}/password`, { username, new_password: password });
 
-/** One less; the only one cannot be removed. */
+/** Remove a password. The last one cannot be removed. */
 export const removePassword = (username: string, password: string) =>
   request<unknown>('DELETE', `${PATH}/password`, { username, old_password: password });
 

@@ -1,4 +1,4 @@
-/** Addresses outside that are told of alarms and events; for administrators. */
+/** API of the receivers of notifications. Requires an administrator. */
 import { queryOptions } from '@tanstack/react-query';
 import { read, request } from './http';
 import type { NewWebhook, Webhook, WebhookUpdate } from './types';

@@ -1,4 +1,4 @@
-/** The left navigation; folds to icons. */
+/** Navigation at the left, which can be collapsed to icons. */
 
 import {
   IconAlertTriangle,
@@ -67,7 +67,7 @@ export function Nav() {
           to={to}
           className={classes.link}
           activeOptions={{ exact: to === '/', includeSearch: false }}
-          aria-label={to === '/alarms' && raised ? `${label}, ${raised} raised` : label}
+          aria-label={to === '/alarms' && raised ? `${label}, ${raised} active` : label}
           title={label}
         >
           <Icon size={18} stroke={1.6} aria-hidden />

@@ -1,4 +1,4 @@
-/** Who did what. */
+/** Audit page: check and records of the audit log. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMay } from '@/api/session';
 import { AuditChain } from '@/features/audit/AuditChain';
@@ -12,7 +12,7 @@ export function AuditPage() {
   if (!useMay('administer')) {
     return (
       <EmptyState title="You cannot view the audit log">
-        <span>Only administrators see who did what.</span>
+        <span>Only administrators can view the audit log.</span>
       </EmptyState>
     );
   }
