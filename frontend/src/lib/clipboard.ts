@@ -1,4 +1,4 @@
-/** Copying, with a way out where the browser does not allow it. */
+/** Copy to the clipboard, with fallbacks for browsers that do not allow it. */
 import { download } from './download';
 
 export async function copyText(text: string): Promise<void> {
@@ -6,7 +6,7 @@ export async function copyText(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     return;
   }
-  // Plain HTTP from another machine has no clipboard API; a selection still can be copied.
+  // Browsers have no clipboard API on plain HTTP from another machine, but can copy a selection.
   const area = document.createElement('textarea');
   area.value = text;
   area.style.position = 'fixed';
@@ -17,7 +17,7 @@ export async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-/** Copies an image, or downloads it under that name; says which. */
+/** Copy an image, or download it under that name; return a text that says which. */
 export async function copyImage(blob: Blob, name: string): Promise<string> {
   try {
     await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })]);

@@ -20,13 +20,13 @@ describe('date fields', () => {
     expect(fromField(toField(ms, zone), zone)).toBe(ms);
   });
 
-  it('know what is not a date', () => {
+  it('return NaN for an invalid date', () => {
     expect(fromField('', 'utc')).toBeNaN();
   });
 });
 
 describe('day', () => {
-  it('knows leap years', () => {
+  it('supports leap years', () => {
     expect(day(Date.parse('2028-02-29T12:00:00Z'), 'utc')).toBe('29\u00a0Feb');
   });
 });

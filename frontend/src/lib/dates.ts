@@ -1,4 +1,4 @@
-/** Calendar dates, intervals and the text of date fields, in the reader's zone or UTC. */
+/** Formatting of calendar dates, intervals and date fields, in local time or UTC. */
 import { clock, type Zone } from './time';
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
@@ -21,7 +21,7 @@ export function year(ms: number, zone: Zone): number {
   return zone === 'utc' ? date.getUTCFullYear() : date.getFullYear();
 }
 
-/** The interval of `step` seconds from `second` on: 14:03:07 · 3 Mar 14:05–14:10 · 3 Mar–10 Mar */
+/** Format the interval of `step` seconds that starts at `second`: 14:03:07 · 3 Mar 14:05–14:10 · 3 Mar–10 Mar */
 export function interval(second: number, step: number, zone: Zone): string {
   const from = second * 1000;
   const to = from + step * 1000;
@@ -39,7 +39,7 @@ export function toField(ms: number, zone: Zone): string {
   return new Date(ms - shift).toISOString().slice(0, 19);
 }
 
-/** NaN for what is not a date. */
+/** Parse the value of a date field into epoch milliseconds; NaN if it is not a date. */
 export function fromField(text: string, zone: Zone): number {
   return Date.parse(zone === 'utc' ? `${text}Z` : text);
 }

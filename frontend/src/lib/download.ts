@@ -1,4 +1,4 @@
-/** Hands something to the reader as a file. */
+/** Download content as a file. */
 
 export function download(name: string, content: Blob): void {
   const link = document.createElement('a');

@@ -11,18 +11,18 @@ const thing = (part: Partial<Thing> = {}): Thing => ({ name: 'a', count: 3, tags
 const renamed = touch(untouched<Thing>(), { name: 'b' }, thing());
 
 describe('an edit', () => {
-  it('differs in what was touched alone, whatever others change meanwhile', () => {
+  it('contains only edited fields if other users change other fields', () => {
     const now = thing({ count: 9, tags: ['x'] });
     expect(changed(renamed, now)).toEqual(['name']);
     expect(conflicting(renamed, now)).toEqual([]);
   });
 
-  it('is nothing once it is put back, or others came to the same', () => {
+  it('is empty if a value was reverted or another user made the same change', () => {
     expect(changed(touch(renamed, { name: 'a' }, thing()), thing())).toEqual([]);
     expect(conflicting(renamed, thing({ name: 'b' }))).toEqual([]);
   });
 
-  it('remembers what a field said when it was first touched', () => {
+  it('stores the value of a field when it was first edited', () => {
     const again = touch(renamed, { name: 'c' }, thing({ name: 'theirs' }));
     expect(conflicting(again, thing({ name: 'theirs' }))).toEqual(['name']);
     expect(conflicting(again, thing())).toEqual([]);
@@ -34,7 +34,7 @@ describe('an edit', () => {
     expect(conflicting(tagged, thing({ tags: ['y'] }))).toEqual(['tags']);
   });
 
-  it('is settled either way', () => {
+  it('can be resolved in both directions', () => {
     const now = thing({ name: 'theirs' });
     const mine = keepMine(renamed, ['name'], now);
     expect(conflicting(mine, now)).toEqual([]);

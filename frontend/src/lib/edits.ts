@@ -1,12 +1,12 @@
 /**
- * What somebody edits of an object that others may change meanwhile, as a patch over it: only what was touched is sent, what others
- * change is seen, and what both changed is a conflict. Pure.
+ * Edits of an object that other users can change at the same time, as a patch: only edited fields are sent, changes of others are
+ * visible, and a field that both changed is a conflict. Pure.
  */
 
 export interface Edit<T> {
-  /** What was typed. */
+  /** Edited values. */
   patch: Partial<T>;
-  /** What the fields said when they were first touched. */
+  /** Values of the fields when they were first edited. */
   seen: Partial<T>;
 }
 
@@ -23,15 +23,15 @@ export function touch<T extends object>(edit: Edit<T>, part: Partial<T>, now: T)
   return { patch: { ...edit.patch, ...part }, seen };
 }
 
-/** The fields that differ from the object as it is now. */
+/** Return the edited fields that differ from the current object. */
 export const changed = <T extends object>({ patch }: Edit<T>, now: T): (keyof T)[] =>
   fieldsOf(patch).filter((field) => !same(patch[field], now[field]));
 
-/** What was touched here and changed elsewhere, to something else. */
+/** Return the edited fields that another user changed to a different value. */
 export const conflicting = <T extends object>(edit: Edit<T>, now: T): (keyof T)[] =>
   changed(edit, now).filter((field) => field in edit.seen && !same(edit.seen[field], now[field]));
 
-/** The reader's own value wins, knowingly. */
+/** Resolve conflicts in favor of the edited values. */
 export function keepMine<T extends object>(
   edit: Edit<T>,
   fields: readonly (keyof T)[],

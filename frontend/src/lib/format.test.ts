@@ -37,7 +37,7 @@ describe('format', () => {
     expect(said(unit, value)).toBe(text);
   });
 
-  it('says a dash for unknown, never zero', () => {
+  it('formats unknown values as a dash, never as zero', () => {
     for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(format('ops', value)).toBe(UNKNOWN);
       expect(exact('bytes', value)).toBe(UNKNOWN);
@@ -45,7 +45,7 @@ describe('format', () => {
     }
   });
 
-  it('leaves out what a heading says', () => {
+  it('omits the unit that a heading shows', () => {
     expect(brief('ops', 94_234).replaceAll('\u00a0', ' ')).toBe('94.2 k');
     expect([brief('latency', 2_345_000), unitWord('latency')]).toEqual(['2345', 'ms']);
     expect([brief('ms', 0.3124), unitWord('ms')]).toEqual(['0.312', 'ms']);
@@ -63,7 +63,7 @@ describe('format', () => {
     expect(labels('latency', 0, 500, 1_000)).toEqual(['0', '0.5 ms', '1 ms']);
   });
 
-  it('counts in words', () => {
+  it('formats counts with nouns', () => {
     expect(plural(1, 'shard').replaceAll('\u00a0', ' ')).toBe('1 shard');
     expect(plural(1234, 'shard').replaceAll('\u00a0', ' ')).toBe('1,234 shards');
   });

@@ -1,4 +1,4 @@
-/** Numbers as people say them: three significant digits and a unit; an en dash for unknown. */
+/** Formatting of numbers with three significant digits and a unit; an en dash for unknown values. */
 
 export type Unit =
   | 'ops'
@@ -8,9 +8,9 @@ export type Unit =
   | 'bytesPerSecond'
   | 'ratio'
   | 'ms'
-  /** Microseconds, said in milliseconds, so that all of them compare at a glance. */
+  /** Microseconds, formatted as milliseconds or seconds, so that values are easy to compare. */
   | 'latency'
-  /** Microseconds, said in the unit that suits the size: where figures are looked at one by one. */
+  /** Microseconds, formatted in the unit that fits each value. */
   | 'microseconds'
   | 'cores'
   | 'plain';
@@ -41,7 +41,7 @@ export function isKnown(value: number | null | undefined): value is number {
 const DECIMALS = 3;
 const SMALLEST = 10 ** -DECIMALS;
 
-/** Three significant digits without trailing zeros, at most three decimals; whole part is never cut. */
+/** Round to three significant digits and at most three decimals, without trailing zeros. The integer part is never rounded. */
 export function significant(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return String(Math.round(value));
@@ -54,7 +54,7 @@ interface Scale {
   prefix: string;
 }
 
-/** The power that puts `value` below its base, after rounding, so 999.6 becomes 1 k. */
+/** Return the scale that puts `value` below the base after rounding: 999.6 becomes 1 k. */
 export function scaleFor(value: number, unit: Unit): Scale {
   const binary = unit === 'bytes' || unit === 'bytesPerSecond';
   const base = binary ? 1024 : 1000;
@@ -73,7 +73,7 @@ export function scaleFor(value: number, unit: Unit): Scale {
 
 const isLatency = (unit: Unit) => unit === 'latency' || unit === 'microseconds';
 
-/** Rounded: 999.6 ms are 1 s. */
+/** Return the scale of a latency after rounding: 999.6 ms is 1 s. */
 function latencyScale(value: number, unit: Unit): Scale {
   const size = Math.abs(value);
   if (size < 999.5 && unit === 'microseconds') return { divisor: 1, prefix: 'µs' };
@@ -100,7 +100,7 @@ export function format(unit: Unit, value: number | null | undefined): string {
   return withUnit(significant(value / divisor), prefix, unit);
 }
 
-/** As `format`, without the unit a heading already says: "94.2 k", "1.8 MiB", "97 %". */
+/** Format without the unit that a heading already shows: "94.2 k", "1.8 MiB", "97 %". */
 export function brief(unit: Unit, value: number | null | undefined): string {
   if (unit === 'ops' || unit === 'perSecond') return format('count', value);
   if (unit === 'bytesPerSecond') return format('bytes', value);
@@ -110,7 +110,7 @@ export function brief(unit: Unit, value: number | null | undefined): string {
   return format(unit, value);
 }
 
-/** What `brief` leaves out. */
+/** Return the unit that `brief` omits. */
 export function unitWord(unit: Unit): string {
   if (unit === 'bytesPerSecond') return 'per second';
   if (unit === 'perSecond') return 'per second';
@@ -118,7 +118,7 @@ export function unitWord(unit: Unit): string {
   return unit === 'ops' || unit === 'cores' || unit === 'ms' ? SUFFIX[unit] : '';
 }
 
-/** The whole number behind a shortened one, for tooltips. Of great ones the fractions, which only averages have, are left out. */
+/** Format the exact number for tooltips. Numbers from 1000 on, where only averages have fractions, are rounded to integers. */
 export function exact(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
   const shown = unit === 'ratio' ? value * 100 : value;
@@ -127,7 +127,7 @@ export function exact(unit: Unit, value: number | null | undefined): string {
   return SUFFIX[unit] ? text + SPACE + SUFFIX[unit] : text;
 }
 
-/** Axis labels share the scale of the largest tick, so the eye compares like with like. */
+/** Format axis labels with the scale of the largest tick, so that all labels have the same unit. */
 export function axisLabels(unit: Unit, ticks: readonly number[]): string[] {
   const largest = ticks.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
   if (unit === 'ratio') return ticks.map((tick) => `${significant(tick * 100)}${SPACE}%`);

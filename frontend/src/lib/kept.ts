@@ -1,4 +1,4 @@
-/** State that outlives a sign-in or a reload: what somebody has typed is not thrown away. Secrets do not belong here. */
+/** State that survives a sign-in or a reload, such as form input. Do not store secrets here. */
 import { useCallback, useState } from 'react';
 
 const PREFIX = 'shardboard.kept.';
@@ -16,7 +16,7 @@ export function keep<T>(key: string, value: T): void {
   try {
     sessionStorage.setItem(PREFIX + key, JSON.stringify(value));
   } catch {
-    // Then it lasts until the page is closed.
+    // Without storage, the state lasts until the page is closed.
   }
 }
 
@@ -28,11 +28,11 @@ export function forget(key: string): void {
   }
 }
 
-/** As `useState`. */
+/** Like `useState`, but stored in the session storage. */
 export function useKept<T>(
   key: string,
   initial: T,
-  /** What may be kept of it. */
+  /** Returns the part of the value that can be stored. */
   part: (value: T) => T = (value) => value,
 ): [T, (next: (now: T) => T) => void] {
   const [value, set] = useState<T>(() => readKept<T>(key) ?? initial);

@@ -1,14 +1,14 @@
-/** Puts what shares a lane into rows: spans that overlap go below each other, close instants become one mark. Pure. */
+/** Layout of timeline lanes: overlapping spans go into separate rows, and close instants are combined into one mark. Pure. */
 
 export interface Bar {
   from: number;
-  /** Null: it goes on. */
+  /** Null for an open span. */
   to: number | null;
 }
 
-/** The row of each span, first fit in order of begin. */
+/** Return the row of each span: the first free row, in the order of start times. */
 export function rowsOf(bars: readonly Bar[], gap: number): number[] {
-  const order = bars.map((_, index) => index).sort((a, b) => begin(bars, a) - begin(bars, b));
+  const order = bars.map((_, index) => index).sort((a, b) => startTime(bars, a) - startTime(bars, b));
   const ends: number[] = [];
   const rows: number[] = new Array(bars.length).fill(0);
   for (const index of order) {
@@ -16,16 +16,16 @@ export function rowsOf(bars: readonly Bar[], gap: number): number[] {
     if (!bar) continue;
     const free = ends.findIndex((end) => end <= bar.from);
     const row = free === -1 ? ends.length : free;
-    // A short span still needs room to be seen and hit.
+    // A short span needs a minimum width to be visible and clickable.
     ends[row] = bar.to === null ? Number.POSITIVE_INFINITY : Math.max(bar.to, bar.from + gap);
     rows[index] = row;
   }
   return rows;
 }
 
-const begin = (bars: readonly Bar[], index: number): number => bars[index]?.from ?? 0;
+const startTime = (bars: readonly Bar[], index: number): number => bars[index]?.from ?? 0;
 
-/** Groups of neighbours less than `gap` from the first of their group; `times` ascending. */
+/** Group ascending `times` that are less than `gap` after the first of their group; return their indices. */
 export function clusters(times: readonly number[], gap: number): number[][] {
   const found: number[][] = [];
   let first = Number.NEGATIVE_INFINITY;
@@ -39,7 +39,7 @@ export function clusters(times: readonly number[], gap: number): number[][] {
   return found;
 }
 
-/** Spans that overlap as one: from the first begin to the last end. Order of input is kept inside. */
+/** Merge overlapping spans into one from the first start to the last end. Parts stay in input order. */
 export function union<T extends Bar>(
   bars: readonly T[],
 ): { from: number; to: number | null; parts: T[] }[] {

@@ -5,14 +5,14 @@ const DAY = 86_400;
 const NOW = Date.parse('2026-03-04T10:07:03Z') / 1000;
 
 describe('intervals', () => {
-  it('begin weeks on Monday, and everything else at round times', () => {
+  it('start on Monday for weeks, and at round times otherwise', () => {
     expect(intervalStart(NOW, 7 * DAY)).toBe(Date.parse('2026-03-02T00:00:00Z') / 1000);
     expect(intervalStart(NOW, 300)).toBe(Date.parse('2026-03-04T10:05:00Z') / 1000);
     expect(intervalEnd(NOW, 300)).toBe(Date.parse('2026-03-04T10:10:00Z') / 1000);
     expect(intervalEnd(300, 300)).toBe(300);
   });
 
-  it('are counted with those that are only touched', () => {
+  it('are counted if they overlap the window partially', () => {
     expect(intervalCount(299, 601, 300)).toBe(3);
     expect(intervalCount(300, 600, 300)).toBe(1);
     expect(intervalCount(5, 5, 1)).toBe(0);
@@ -32,12 +32,12 @@ describe('chooseStep', () => {
     expect(chooseStep(NOW - length, NOW, 1_000, NOW)).toBe(step);
   });
 
-  it('shows an old minute as fine as it is still kept', () => {
+  it('uses the finest resolution that is still stored', () => {
     expect(chooseStep(NOW - 7_200, NOW - 7_140, 1_000, NOW)).toBe(10);
     expect(chooseStep(NOW - 3 * DAY, NOW - 3 * DAY + 60, 1_000, NOW)).toBe(300);
   });
 
-  it('prefers fewer points to a cut chart', () => {
+  it('prefers fewer points to a truncated chart', () => {
     expect(chooseStep(0, NOW, 10, NOW)).toBe(7 * DAY);
   });
 });

@@ -1,16 +1,16 @@
 /**
- * The resolutions history is kept in, and which one suits a window. The console decides what it
- * sends; this says what to expect, so that windows move in whole intervals.
+ * Resolutions of the stored metrics, and the choice of one for a time window. The console decides which one it
+ * sends; this predicts it, so that windows move in complete intervals.
  */
 
 const DAY = 86_400;
-/** 1970-01-05 was the first Monday: weeks begin there, and every shorter interval divides it. */
+/** 1970-01-05, the first Monday: weeks start there, and it is a multiple of every shorter interval. */
 const MONDAY = 4 * DAY;
 
 interface Resolution {
   /** Seconds of one interval. */
   step: number;
-  /** Seconds it is kept for. */
+  /** Retention in seconds. */
   retention: number;
 }
 
@@ -24,22 +24,22 @@ const RESOLUTIONS: readonly Resolution[] = [
   { step: 604_800, retention: 3_660 * DAY },
 ];
 
-/** Beginning of the interval that holds `second`. */
+/** Return the start of the interval that contains `second`. */
 export function intervalStart(second: number, step: number): number {
   return second - ((((second - MONDAY) % step) + step) % step);
 }
 
-/** End of the interval that holds the second before `second`. */
+/** Return the end of the interval that contains the second before `second`. */
 export function intervalEnd(second: number, step: number): number {
   return intervalStart(second + step - 1, step);
 }
 
-/** How many intervals touch [from, to). */
+/** Return the number of intervals that overlap [from, to). */
 export function intervalCount(from: number, to: number, step: number): number {
   return from < to ? (intervalEnd(to, step) - intervalStart(from, step)) / step : 0;
 }
 
-/** The finest step that covers [from, to) with at most `points` and still has its beginning. */
+/** Return the finest step that covers [from, to) with at most `points` intervals and still has data for its start. */
 export function chooseStep(from: number, to: number, points: number, now: number): number {
   const kept = RESOLUTIONS.filter(({ retention }) => now - from <= retention);
   const fits = kept.find(({ step }) => intervalCount(from, to, step) <= points);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { countSlots, parseSlots, SLOT_COUNT, segments, showSlots } from './slots';
 
 describe('slots', () => {
-  it('reads one range, several ranges and single slots', () => {
+  it('parses one range, several ranges and single slots', () => {
     expect(parseSlots('0-5460')).toEqual([{ from: 0, to: 5460 }]);
     expect(parseSlots('8000, 0-99')).toEqual([
       { from: 0, to: 99 },
@@ -12,18 +12,18 @@ describe('slots', () => {
     expect(parseSlots(undefined)).toEqual([]);
   });
 
-  it('leaves out what is no slot', () => {
+  it('ignores invalid slots', () => {
     expect(parseSlots('5-1,16384,abc,16383')).toEqual([{ from: 16383, to: 16383 }]);
   });
 
-  it('counts and shows', () => {
+  it('counts and formats slots', () => {
     const ranges = parseSlots('0-99,8000');
     expect(countSlots(ranges)).toBe(101);
     expect(showSlots(ranges)).toBe('0–99, 8000');
     expect(showSlots([])).toBe('no slots');
   });
 
-  it('covers the whole space with segments and holes', () => {
+  it('covers all slots with segments and gaps', () => {
     const found = segments([
       { owner: 'b', ranges: parseSlots('200-299') },
       { owner: 'a', ranges: parseSlots('0-99') },

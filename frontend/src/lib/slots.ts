@@ -1,4 +1,4 @@
-/** Hash slots: parse, count, show and find what nobody serves. */
+/** Hash slots: parse, count and format ranges, and find slots that are not served. */
 
 export const SLOT_COUNT = 16_384;
 
@@ -7,7 +7,7 @@ export interface SlotRange {
   to: number;
 }
 
-/** "0-2730,8000" → ranges, sorted; anything unreadable is left out. */
+/** Parse "0-2730,8000" into sorted ranges; invalid parts are ignored. */
 export function parseSlots(text: string | undefined): SlotRange[] {
   if (!text) return [];
   const ranges: SlotRange[] = [];
@@ -25,7 +25,7 @@ export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
 
-/** How many slots are in both; each list holds a slot once. */
+/** Return the number of slots in both lists. A list must not contain a slot twice. */
 export function commonSlots(a: readonly SlotRange[], b: readonly SlotRange[]): number {
   const both = (x: SlotRange, y: SlotRange) => Math.min(x.to, y.to) - Math.max(x.from, y.from) + 1;
   return a.reduce((sum, x) => b.reduce((part, y) => part + Math.max(0, both(x, y)), sum), 0);
@@ -40,7 +40,7 @@ export interface Segment<T> extends SlotRange {
   owner: T | null;
 }
 
-/** The whole slot space in order: owned segments, and the holes between them. */
+/** Return all slots in order, as owned segments and the gaps between them. */
 export function segments<T>(owners: readonly { owner: T; ranges: SlotRange[] }[]): Segment<T>[] {
   const owned = owners
     .flatMap(({ owner, ranges }) => ranges.map((range) => ({ ...range, owner })))

@@ -1,4 +1,4 @@
-/** A value with listeners, in the shape React's useSyncExternalStore wants. */
+/** A value with listeners, for React's `useSyncExternalStore`. */
 
 export interface Store<T> {
   get: () => T;

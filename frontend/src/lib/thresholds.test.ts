@@ -9,7 +9,7 @@ describe('thresholds', () => {
     [22.3 / 14, 'broken'],
   ])('%f of the memory: %s', (share, tone) => expect(fullness(share)).toBe(tone));
 
-  it('shows a busy processor', () => {
+  it('highlights a busy processor', () => {
     expect([0.5, 0.97].map(busyness)).toEqual([undefined, 'attention']);
   });
 });

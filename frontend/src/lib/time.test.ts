@@ -24,17 +24,17 @@ describe('time', () => {
     [9.97, '10 s'],
     [41.4, '41 s'],
     [123, '2 min 3 s'],
-  ])('%d seconds are precisely %s', (seconds, text) => {
+  ])('%d seconds are formatted precisely as %s', (seconds, text) => {
     expect(plain(precise(seconds))).toBe(text);
   });
 
-  it('says how long ago with one unit', () => {
+  it('formats elapsed time with one unit', () => {
     expect(ago(1000, 1500)).toBe('just now');
     expect(plain(ago(0, 12_000))).toBe('12 s ago');
     expect(plain(ago(0, 195_000))).toBe('3 min ago');
   });
 
-  it('writes instants in UTC when asked', () => {
+  it('formats instants in UTC', () => {
     const at = Date.UTC(2026, 2, 1, 4, 3, 7);
     expect(clock(at, 'utc')).toBe('04:03:07');
     expect(stamp(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');

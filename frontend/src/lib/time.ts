@@ -1,4 +1,4 @@
-/** Instants and spans as text, in the reader's zone or UTC. */
+/** Formatting of instants and durations, in local time or UTC. */
 import { createStore } from './store';
 
 export type Zone = 'local' | 'utc';
@@ -26,12 +26,12 @@ export function setZone(zone: Zone): void {
 
 let offset = 0;
 
-/** How far the console's clock is ahead of this one: what charts are right by, sentences are, too. */
+/** Set the difference between the console's clock and the browser's clock, so that texts and charts show the same times. */
 export function correctClock(milliseconds: number): void {
   offset = milliseconds;
 }
 
-/** Epoch milliseconds by the console's clock. */
+/** Return the current time of the console's clock in epoch milliseconds. */
 export const correctedNow = (): number => Date.now() + offset;
 
 const pad = (value: number): string => String(value).padStart(2, '0');
@@ -82,7 +82,7 @@ export function duration(seconds: number): string {
   return rest ? `${head} ${rest}\u00a0${next[1]}` : head;
 }
 
-/** As `duration`, finer below ten seconds: 0.39 s · 4.2 s · 41 s · 2 min 3 s */
+/** Like `duration`, but more precise below ten seconds: 0.39 s · 4.2 s · 41 s · 2 min 3 s */
 export function precise(seconds: number): string {
   const known = Math.max(0, seconds);
   if (known < 0.995) return `${Number(known.toFixed(2))}\u00a0s`;

@@ -1,21 +1,21 @@
-/** Which intervals can be shown: everything that comes in from outside (address, fields, buttons) is checked here. Pure. */
+/** Validation of time windows from the address, fields and buttons. Pure. */
 
-/** 2000-01-01. Nothing that is shown is older. */
+/** 2000-01-01, the earliest time that can be displayed. */
 export const EARLIEST = 946_684_800;
-/** As far back as the coarsest resolution is kept. */
+/** Retention of the coarsest resolution, in seconds. */
 export const WIDEST = 3_660 * 86_400;
-/** Clocks differ, and days do by zone. */
+/** Tolerance in seconds, because clocks and time zones differ. */
 const AHEAD = 86_400;
-/** Values of one line that are worth drawing; a window that would need more waits for coarser ones. */
+/** Maximum points of one line. A window that needs more waits for a coarser resolution. */
 export const MOST_POINTS = 20_000;
 
-/** Why [from, to], epoch seconds, cannot be shown, in words; undefined when it can. */
+/** Return why [from, to] (epoch seconds) cannot be displayed; undefined if it can. */
 export function windowFault(from: number, to: number, now: number): string | undefined {
-  if (!Number.isFinite(from) || !Number.isFinite(to)) return 'Both ends must be dates.';
-  if (from >= to) return 'The beginning must be before the end.';
-  if (from < EARLIEST) return 'Nothing is older than the year 2000.';
-  if (to > now + AHEAD) return 'The end lies in the future.';
-  if (to - from > WIDEST) return 'Ten years are shown at most.';
+  if (!Number.isFinite(from) || !Number.isFinite(to)) return 'Enter dates in both fields.';
+  if (from >= to) return 'The start must be before the end.';
+  if (from < EARLIEST) return 'The start must not be before the year 2000.';
+  if (to > now + AHEAD) return 'The end must not be in the future.';
+  if (to - from > WIDEST) return 'The time range must not exceed ten years.';
   return undefined;
 }
 

@@ -1,8 +1,8 @@
-/** What clients of databases have to change once something is ordered; nothing where no address changes. */
+/** Notice about endpoint addresses that an operation changes. Renders nothing if no address changes. */
 import { Alert } from '@mantine/core';
 
 interface Props {
-  /** Undefined while it is not known. */
+  /** Undefined while the changes are unknown. */
   changes: readonly { bdb_uid: number; sentence: string }[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** "12 s ago", with the instant on hover; all of them share one clock, and are drawn anew when their words change. */
+/** Relative times such as "12 s ago", with the instant on hover. All share one clock, and each renders only when its text changes. */
 import { useCallback, useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
 import { ago, correctedNow, duration, stamp } from '@/lib/time';
@@ -12,7 +12,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 function subscribe(listener: () => void): () => void {
   const tick = () => clock.set(correctedNow());
   if (users++ === 0) {
-    tick(); // it stood still while nobody looked
+    tick(); // The clock was stopped without subscribers.
     timer = setInterval(tick, 1000);
   }
   const stop = clock.subscribe(listener);
@@ -26,7 +26,7 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, clock.get);
 }
 
-/** What follows from the time of day: told again only when it is something else. */
+/** Return a value that depends on the current time. Renders only when the value changes. */
 function useOfNow<T extends string>(of: (now: number) => T): T {
   return useSyncExternalStore(
     subscribe,
@@ -38,7 +38,7 @@ export function Ago({ time }: { time: string | number | undefined }) {
   const zone = useZone();
   const ms = typeof time === 'number' ? time : Date.parse(time ?? '');
   const words = useOfNow(useCallback((now: number) => ago(ms, Math.max(now, ms)), [ms]));
-  if (Number.isNaN(ms)) return <Dash why="Never, or not known" />;
+  if (Number.isNaN(ms)) return <Dash why="Never, or unknown" />;
   return (
     <time className="num" dateTime={new Date(ms).toISOString()} title={stamp(ms, zone)}>
       {words}
@@ -48,7 +48,7 @@ export function Ago({ time }: { time: string | number | undefined }) {
 
 interface ElapsedProps {
   since: number;
-  /** Inside of what is read aloud when it changes, or it would be read every second. */
+  /** Hide from screen readers. Required in live regions, which would otherwise be read every second. */
   unspoken?: boolean;
 }
 
@@ -63,7 +63,7 @@ export function Elapsed({ since, unspoken }: ElapsedProps) {
   );
 }
 
-/** " for 12 s", after what a thing is; nothing while it is not known since when. */
+/** " for 12 s" after a state; nothing if the start is unknown. */
 export function Lasting({ since }: { since: string | undefined }) {
   const ms = Date.parse(since ?? '');
   if (Number.isNaN(ms)) return null;
@@ -78,7 +78,7 @@ export function Lasting({ since }: { since: string | undefined }) {
 export function Stamp({ time }: { time: string | undefined }) {
   const zone = useZone();
   const ms = Date.parse(time ?? '');
-  if (Number.isNaN(ms)) return <Dash why="Not known" />;
+  if (Number.isNaN(ms)) return <Dash why="Unknown" />;
   return (
     <time className="num" dateTime={time}>
       {stamp(ms, zone)}

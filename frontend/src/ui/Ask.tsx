@@ -1,4 +1,4 @@
-/** The one dialog that orders something: a question or some fields, two buttons, and in place what was refused. */
+/** Dialog for every operation: a question or fields, two buttons, and the error if the request is refused. */
 import { Button, Group, Modal, Stack } from '@mantine/core';
 import type { FormEvent, ReactNode } from 'react';
 import { Refused } from './Refused';
@@ -6,11 +6,11 @@ import { useSubmit } from './useSubmit';
 
 interface Props {
   title: string;
-  /** What the button does, in a word or two. */
+  /** Label of the button. */
   action: string;
-  /** Not now: something has to be chosen first, or there is nothing to do. */
+  /** Whether the operation is not possible yet, for example because a required field is empty. */
   disabled?: boolean;
-  /** It takes something away. */
+  /** Whether the operation is destructive. */
   severe?: boolean;
   size?: string;
   onConfirm: () => Promise<unknown>;
@@ -26,7 +26,7 @@ export function Ask(props: Props) {
   });
   const confirm = (event: FormEvent) => {
     event.preventDefault();
-    // In the tree of components it may be within another form.
+    // In the component tree, the dialog can be inside another form.
     event.stopPropagation();
     if (!disabled) submit();
   };
@@ -42,7 +42,7 @@ export function Ask(props: Props) {
             </Button>
             <Button
               type="submit"
-              // The first one in the dialog is it: fields that want it come before.
+              // The first element with this attribute gets the focus, so fields take precedence.
               data-autofocus
               loading={busy}
               disabled={disabled}

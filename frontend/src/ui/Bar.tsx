@@ -1,4 +1,4 @@
-/** A thin meter: part of a whole. */
+/** Thin progress bar. */
 import classes from './ui.module.css';
 
 interface Props {

@@ -1,4 +1,4 @@
-/** A bordered box with an optional head. */
+/** Bordered box with an optional header. */
 import type { ReactNode } from 'react';
 import classes from './ui.module.css';
 
@@ -6,7 +6,7 @@ interface Props {
   title?: string;
   aside?: ReactNode;
   children: ReactNode;
-  /** Tables bring their own padding. */
+  /** Whether to omit the padding, because tables have padding. */
   flush?: boolean;
   className?: string;
 }

@@ -1,4 +1,4 @@
-/** Text to take along: a block for commands, a small button for a value in a line. */
+/** Text with a copy button: as a block for commands, or inline. */
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-/** Where there is nothing to show: says why when it is pointed at, and to screen readers. */
+/** A dash for a missing value. The reason is shown on hover and to screen readers. */
 export function Dash({ why }: { why: string }) {
   return (
     <abbr className="dash" title={why}>

@@ -39,7 +39,7 @@ describe('DataTable', () => {
     vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(33);
     vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(HEIGHT);
     vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(1_001 * 33);
-    // The rows scroll with what is in the page.
+    // The rows scroll with the content of the page.
     vi.spyOn(HTMLTableSectionElement.prototype, 'getBoundingClientRect').mockImplementation(
       () => ({ top: -screen.getByRole('main').scrollTop }) as DOMRect,
     );
@@ -48,12 +48,12 @@ describe('DataTable', () => {
     vi.restoreAllMocks();
   });
 
-  it('draws all rows of a table that is not long', () => {
+  it('renders all rows of a short table', () => {
     page(LONG);
     expect(shown()).toHaveLength(LONG);
   });
 
-  it('draws what is in sight of a long one, and tells how many there are', () => {
+  it('renders only the visible rows of a long table, with the total row count', () => {
     const main = page(1_000);
     expect(shown()[0]).toBe(1);
     expect(shown().length).toBeLessThan(60);
@@ -67,7 +67,7 @@ describe('DataTable', () => {
     expect(screen.getByText('510').closest('tr')?.getAttribute('aria-rowindex')).toBe('511');
   });
 
-  it('keeps the row that has the keyboard, however far it scrolls', () => {
+  it('keeps the row with the keyboard focus while scrolling', () => {
     const main = page(1_000);
     screen.getByRole('button', { name: '3' }).focus();
     Object.defineProperty(main, 'scrollTop', { value: 500 * 33, configurable: true });
@@ -82,7 +82,7 @@ describe('DataTable', () => {
     expect(total + shown().length * 33).toBe(1_000 * 33);
   });
 
-  it('sorts all of them, not those in sight', () => {
+  it('sorts all rows, not only the visible ones', () => {
     page(1_000);
     const head = screen.getByRole('button', { name: 'Number' });
     fireEvent.click(head);

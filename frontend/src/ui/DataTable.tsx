@@ -1,4 +1,4 @@
-/** The one table: columns are data, rows sort by header, a row may lead somewhere. */
+/** Table component: columns are declared as data, headers sort the rows, and a click on a row can open an object. */
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react';
 import classes from './DataTable.module.css';
@@ -8,15 +8,15 @@ export interface Column<T> {
   id: string;
   header: string;
   cell: (row: T) => ReactNode;
-  /** In place of the words of the header, which then only name the column. */
+  /** Content of the header cell, instead of the text of `header`. */
   head?: ReactNode;
-  /** Makes the column sortable; NaN, for what is not known, comes last. */
+  /** Makes the column sortable. NaN, for unknown values, is sorted last. */
   sort?: (row: T) => string | number;
-  /** The first click on the header puts the highest on top. */
+  /** Whether the first click on the header sorts in descending order. */
   falling?: boolean;
   align?: 'left' | 'right';
   width?: string | number;
-  /** Dropped on narrow screens. */
+  /** Whether to hide the column on narrow screens. */
   optional?: boolean;
 }
 
@@ -25,7 +25,7 @@ interface Props<T> {
   columns: readonly Column<T>[];
   rows: readonly T[] | undefined;
   rowKey: (row: T) => string | number;
-  /** By mouse anywhere on the row; a link in one of the cells does the same for the keyboard. */
+  /** Called for a click anywhere on the row. A cell must contain a link for keyboard users. */
   onOpen?: (row: T) => void;
   initialSort?: { id: string; descending?: boolean };
   empty?: ReactNode;
@@ -99,9 +99,9 @@ export function DataTable<T>(props: Props<T>) {
           </tr>
         </thead>
         <tbody>
-          {inSight(sorted, long.shown)?.map(({ row, at, before }) => (
+          {visibleRows(sorted, long.shown)?.map(({ row, at, before }) => (
             <Fragment key={rowKey(row)}>
-              {before > 0 && <Room height={before} columns={columns.length} />}
+              {before > 0 && <Spacer height={before} columns={columns.length} />}
               <tr
                 ref={long.shown && long.measure}
                 data-index={long.shown && at}
@@ -121,7 +121,7 @@ export function DataTable<T>(props: Props<T>) {
               </tr>
             </Fragment>
           ))}
-          {long.after > 0 && <Room height={long.after} columns={columns.length} />}
+          {long.after > 0 && <Spacer height={long.after} columns={columns.length} />}
           {!rows &&
             Array.from({ length: SKELETON_ROWS }, (_, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
@@ -139,8 +139,8 @@ export function DataTable<T>(props: Props<T>) {
   );
 }
 
-/** In place of rows that are out of sight. */
-function Room({ height, columns }: { height: number; columns: number }) {
+/** Placeholder for rows that are not rendered. */
+function Spacer({ height, columns }: { height: number; columns: number }) {
   return (
     <tr aria-hidden className={classes.room}>
       <td colSpan={columns} style={{ height }} />
@@ -148,7 +148,7 @@ function Room({ height, columns }: { height: number; columns: number }) {
   );
 }
 
-function inSight<T>(rows: readonly T[] | undefined, shown: readonly ShownRow[] | undefined) {
+function visibleRows<T>(rows: readonly T[] | undefined, shown: readonly ShownRow[] | undefined) {
   if (!shown) return rows?.map((row, at) => ({ row, at, before: 0 }));
   return shown.flatMap(({ index: at, before }) => {
     const row = rows?.[at];

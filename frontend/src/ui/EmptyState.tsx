@@ -1,4 +1,4 @@
-/** What to show and what to do when there is nothing yet. */
+/** Placeholder that explains an empty page and what to do next. */
 import type { ReactNode } from 'react';
 import classes from './ui.module.css';
 

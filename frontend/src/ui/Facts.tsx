@@ -1,4 +1,4 @@
-/** Name and value pairs; an unknown value is a dash. */
+/** List of names and values; unknown values are shown as a dash. */
 import { Fragment, type ReactNode } from 'react';
 import { Dash } from './Dash';
 import classes from './ui.module.css';
@@ -12,7 +12,7 @@ export function Facts({ items }: { items: readonly Fact[] }) {
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd className="num">
-            {value === undefined || value === '' ? <Dash why="Not known" /> : value}
+            {value === undefined || value === '' ? <Dash why="Unknown" /> : value}
           </dd>
         </Fragment>
       ))}

@@ -1,4 +1,4 @@
-/** In a grid with a column per node: what moves, from one column to another. */
+/** Arrow for a move between two columns of a grid with one column per node. */
 import classes from './moves.module.css';
 
 interface Props {

@@ -1,11 +1,11 @@
-/** Below a list, newest first, of which older pages are loaded on demand. */
+/** Footer of a list, newest first, with a button that loads older pages. */
 import { Button } from '@mantine/core';
 import { plural } from '@/lib/format';
 import classes from './ui.module.css';
 
 interface Props {
   count: number;
-  /** One of them. */
+  /** Singular noun for the items. */
   noun: string;
   query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
 }

@@ -1,4 +1,4 @@
-/** What the console refused, in its words. */
+/** Error message of a refused request. */
 import { Alert } from '@mantine/core';
 import type { Refusal } from './useSubmit';
 

@@ -1,8 +1,8 @@
-/** Where something will stand once it has been read. */
+/** Placeholders for content that is loading. */
 import { Skeleton } from '@mantine/core';
 import classes from './ui.module.css';
 
-/** A page: its head and some boxes. */
+/** Placeholder of a page: header and boxes. */
 export function PageSkeleton() {
   return (
     <div className={classes.skeletons} aria-busy>

@@ -1,4 +1,4 @@
-/** State in words with a shape and a colour; the colour never speaks alone. */
+/** State as text with an icon and a color. The color is never the only indicator. */
 import {
   IconAlertTriangleFilled,
   IconCircleCheckFilled,
@@ -34,7 +34,7 @@ export function StatusIcon({ tone, size = 14 }: { tone: Tone; size?: number }) {
 interface Props {
   tone: Tone;
   children: ReactNode;
-  /** A tinted chip, for headers. */
+  /** Whether to render a tinted chip, for headers. */
   chip?: boolean;
   title?: string;
 }

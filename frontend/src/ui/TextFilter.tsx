@@ -1,4 +1,4 @@
-/** A text that narrows a list. The address follows the field; the field does not wait for the address. */
+/** Text filter of a list. The address is updated from the field, not vice versa, so that typing is never delayed. */
 import { TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useState } from 'react';

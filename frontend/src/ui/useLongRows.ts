@@ -1,28 +1,28 @@
-/** Of a table with hundreds of rows, those in sight: what is drawn anew each second must not grow with the table. */
+/** Virtualization of tables with hundreds of rows: only visible rows are rendered, so that the cost per second does not depend on the table size. */
 import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useLayoutEffect, useState } from 'react';
 
-/** Up to so many rows are drawn all, so that the browser's own search finds them. */
+/** Maximum number of rows that are all rendered, so that the search of the browser finds them. */
 export const LONG = 150;
-/** Pixels; the real ones are measured as rows come into sight. */
+/** Estimated row height in pixels. Rendered rows are measured. */
 const ROW = 33;
-/** Rows beyond each edge, for what scrolls faster than it is drawn. */
+/** Rows that are rendered beyond each edge, for fast scrolling. */
 const BEYOND = 15;
 
 export interface ShownRow {
   index: number;
-  /** Pixels that the rows left out before it take. */
+  /** Height in pixels of the omitted rows before it. */
   before: number;
 }
 
 export interface LongRows {
-  /** Undefined: all of them. */
+  /** Undefined if all rows are rendered. */
   shown: readonly ShownRow[] | undefined;
-  /** Pixels that the rows left out at the end take. */
+  /** Height in pixels of the omitted rows at the end. */
   after: number;
-  /** Tells how high a row is. */
+  /** Measures the height of a row. */
   measure: (row: HTMLTableRowElement | null) => void;
-  /** Of the columns by id, in pixels: they would jump with what is in sight. */
+  /** Column widths in pixels by id. They are fixed, because they would otherwise change with the visible rows. */
   widths: ReadonlyMap<string, number> | undefined;
 }
 
@@ -52,10 +52,10 @@ export function useLongRows({ table, count, keyOf, columns }: Options): LongRows
     getItemKey: keyOf,
     overscan: BEYOND,
     scrollMargin: margin,
-    // A row that goes would take the keyboard along.
+    // Keep the focused row, because the focus would be lost with it.
     rangeExtractor: (range) => withFocused(range, table.current),
   });
-  // What stands above the table may have become higher.
+  // The height of the content above the table can change.
   useLayoutEffect(() => {
     const scroller = isLong && scrollerOf(table.current);
     const body = table.current?.tBodies[0];
@@ -77,7 +77,7 @@ export function useLongRows({ table, count, keyOf, columns }: Options): LongRows
   };
 }
 
-/** What the table scrolls in: its own wrapper scrolls sideways only. */
+/** Return the element that scrolls the table vertically. The wrapper of the table scrolls only horizontally. */
 function scrollerOf(table: HTMLElement | null): HTMLElement | null {
   for (let box = table?.parentElement?.parentElement; box; box = box.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(box).overflowY)) return box;
@@ -93,7 +93,7 @@ function withFocused(range: Range, table: HTMLElement | null): number[] {
   return [...found, index].sort((a, b) => a - b);
 }
 
-/** As the browser made them for the first rows; made anew when the page becomes wider or narrower, and for other columns. */
+/** Return the column widths that the browser chose for the first rows. They are measured again when the page width or the columns change. */
 function useWidths(
   isLong: boolean,
   table: RefObject<HTMLTableElement | null>,

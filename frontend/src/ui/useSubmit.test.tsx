@@ -8,7 +8,7 @@ import { Refused } from './Refused';
 import { useSubmit } from './useSubmit';
 
 const answers: { resolve: () => void; reject: (error: Error) => void }[] = [];
-const ordered = vi.fn(
+const submitted = vi.fn(
   (_what: string) =>
     new Promise<void>((resolve, reject) => {
       answers.push({ resolve, reject });
@@ -16,11 +16,11 @@ const ordered = vi.fn(
 );
 
 function Form() {
-  const { submit, busy, refusal, forget } = useSubmit(ordered);
+  const { submit, busy, refusal, forget } = useSubmit(submitted);
   return (
     <>
       <button type="button" onClick={() => submit('this')}>
-        {busy ? 'Waits' : 'Order'}
+        {busy ? 'Waits' : 'Submit'}
       </button>
       <button type="button" onClick={forget}>
         Change
@@ -42,32 +42,32 @@ const press = (name: string) => fireEvent.click(screen.getByRole('button', { nam
 describe('useSubmit', () => {
   beforeEach(() => {
     answers.length = 0;
-    ordered.mockClear();
+    submitted.mockClear();
   });
 
-  it('orders once, however often it is pressed before the answer', async () => {
+  it('submits once if the button is pressed again before the reply', async () => {
     show(<Form />);
-    const button = screen.getByRole('button', { name: 'Order' });
+    const button = screen.getByRole('button', { name: 'Submit' });
     act(() => {
       button.click();
       button.click();
     });
     await screen.findByRole('button', { name: 'Waits' });
     fireEvent.click(button);
-    expect(ordered.mock.calls).toEqual([['this']]);
+    expect(submitted.mock.calls).toEqual([['this']]);
     await act(async () => answers[0]?.resolve());
-    await screen.findByRole('button', { name: 'Order' });
-    press('Order');
-    await vi.waitFor(() => expect(ordered).toHaveBeenCalledTimes(2));
+    await screen.findByRole('button', { name: 'Submit' });
+    press('Submit');
+    await vi.waitFor(() => expect(submitted).toHaveBeenCalledTimes(2));
   });
 
-  it('tells what was refused, also when something was changed meanwhile, until it is changed', async () => {
+  it('shows the error until the input changes, also if the input changed before the reply', async () => {
     show(<Form />);
-    press('Order');
+    press('Submit');
     await screen.findByRole('button', { name: 'Waits' });
     press('Change');
     press('Waits');
-    expect(ordered).toHaveBeenCalledTimes(1);
+    expect(submitted).toHaveBeenCalledTimes(1);
     await act(async () => answers[0]?.reject(new Error('It is busy.')));
     expect((await screen.findByRole('alert')).textContent).toBe('It is busy.');
     press('Change');
@@ -76,7 +76,7 @@ describe('useSubmit', () => {
 });
 
 describe('Ask', () => {
-  it('orders nothing of the form that it was asked from', async () => {
+  it('does not submit the form that contains the dialog', async () => {
     const outer = vi.fn();
     const confirmed = vi.fn(async () => undefined);
     const closed = vi.fn();

@@ -1,46 +1,46 @@
-/** Ordering or saving something: one at a time, and what it was refused with. */
+/** Hook that submits one request at a time and provides the error if it is refused. */
 import { useMutation } from '@tanstack/react-query';
 import { useRef } from 'react';
 
 export interface Refusal {
-  /** The field of the request at fault, when the console names one. */
+  /** The invalid request field, if the console names it. */
   field?: string | undefined;
   text: string;
 }
 
 export interface Submission<Args extends unknown[]> {
-  /** Does nothing while it still waits for an answer. */
+  /** Does nothing while a request is pending. */
   submit: (...args: Args) => void;
   busy: boolean;
   refusal: Refusal | undefined;
-  /** What was refused is being changed. */
+  /** Clears the error when the user changes the input. */
   forget: () => void;
 }
 
 export function useSubmit<Args extends unknown[]>(
   work: (...args: Args) => Promise<unknown>,
 ): Submission<Args> {
-  // What was rendered last may be older than the click before this one.
-  const waits = useRef(false);
+  // A ref, because a second click can occur before the next render.
+  const pending = useRef(false);
   const { mutate, isPending, error, reset } = useMutation({
     mutationFn: (args: Args) => work(...args),
     onSettled: () => {
-      waits.current = false;
+      pending.current = false;
     },
-    // There may be a password in it.
+    // The arguments can contain a password.
     gcTime: 0,
   });
   return {
     submit: (...args) => {
-      if (waits.current) return;
-      waits.current = true;
+      if (pending.current) return;
+      pending.current = true;
       mutate(args);
     },
     busy: isPending,
     refusal: error ? refusalOf(error) : undefined,
-    // While it waits there is nothing to forget, and its answer must not be missed.
+    // A pending request must not be reset, because its reply would be lost.
     forget: () => {
-      if (!waits.current) reset();
+      if (!pending.current) reset();
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The reader's time zone choice, as a hook. */
+/** Hook for the selected time zone. */
 import { useSyncExternalStore } from 'react';
 import { type Zone, zoneStore } from '@/lib/time';
 
