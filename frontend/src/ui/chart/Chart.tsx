@@ -1,4 +1,4 @@
-/** The one chart of lines or a stack: plot, crosshair, legend. */
+/** Chart of lines or a stack: plot, crosshair, legend. */
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import { interval } from '@/lib/dates';
 import { clock, duration } from '@/lib/time';
@@ -16,9 +16,9 @@ interface Props {
   spec: ChartSpec;
   height?: number;
   marks?: readonly ChartMark[];
-  /** Small: a single series needs no legend, the edge of the plot says its value. */
+  /** Whether to omit the legend of a single series, whose value is shown at the edge of the plot. */
   compact?: boolean;
-  /** More entries on top of the menu. */
+  /** Additional entries at the top of the menu. */
   menu?: ReactNode;
   actions?: ReactNode;
 }
@@ -49,7 +49,7 @@ export function Chart(props: Props) {
           around.sayEmpty({
             any,
             pending: spec.source.pending?.() ?? false,
-            reason: why ?? 'No sample arrived in this time range.',
+            reason: why ?? 'There are no samples in this time range.',
           });
           const shades = extremesOf(spec, data, visibleNow.current);
           around.sayResolution(
@@ -121,10 +121,10 @@ export function Chart(props: Props) {
   );
 }
 
-/** What an interval longer than a second shows. */
+/** Return a text about the resolution if intervals are longer than a second. */
 function resolutionOf(spec: ChartSpec, { step }: Prepared, compact: boolean): string {
   if (step === 1) return '';
-  // A percentile of an interval is no average.
+  // A percentile of an interval is not an average.
   const percentiles = spec.series.every(({ noAverage, limit }) => noAverage || limit);
   const average = compact ? 'avg' : 'averages';
   return `${duration(step)} ${spec.rollup === 'last' ? 'values' : percentiles ? 'intervals' : average}`;

@@ -1,4 +1,4 @@
-/** Take a chart away: CSV, PNG, a link, or the query that returns its numbers. */
+/** Menu of a chart: copy as CSV, PNG, link, or the query that returns its data. */
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconApi,
@@ -21,7 +21,7 @@ import { picture } from './picture';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSpec } from './types';
 
-/** What is drawn at the moment. */
+/** Access to the currently drawn chart. */
 export interface Drawn {
   csv: () => string;
   canvas: () => HTMLCanvasElement;
@@ -34,10 +34,10 @@ interface Props {
     series?: ChartSpec['series'];
   };
   drawn: () => Drawn | null;
-  /** Powers of ten on the y axis, where that may be chosen. */
+  /** Whether the y axis is logarithmic; undefined if it cannot be changed. */
   log?: boolean;
   onLog?: ((log: boolean) => void) | undefined;
-  /** Whether there are events that the chart could show. */
+  /** Whether the chart supports event marks. */
   marks?: boolean;
   extra?: ReactNode;
 }

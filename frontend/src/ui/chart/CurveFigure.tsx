@@ -1,11 +1,11 @@
-/** Curves over something else than time, as one drawing: axes, crosshair, legend. What they mean is the caller's business. */
+/** Chart of curves over a quantity other than time: axes, crosshair, legend. Labels and units are props. */
 import type { PointerEvent, ReactNode } from 'react';
 import classes from './curveFigure.module.css';
 
 export interface CurveLine {
   name: string;
   color: string;
-  /** Places on the axis, 0 to 1, with values. */
+  /** Positions on the axis, 0 to 1, with values. */
   points: readonly (readonly [place: number, value: number])[];
   /** The value under the crosshair. */
   at?: number | undefined;
@@ -14,16 +14,16 @@ export interface CurveLine {
 interface Props {
   label: string;
   lines: readonly CurveLine[];
-  /** Values that are labelled, from 0; the last one is the top. */
+  /** Values with labels, from 0. The last one is the top of the axis. */
   levels: readonly number[];
   ticks: readonly { place: number; text: string }[];
   word: (value: number | undefined) => string;
-  /** Where the crosshair is, 0 to 1. */
+  /** Position of the crosshair, 0 to 1. */
   cross: number | undefined;
-  /** What it is at, in words. */
+  /** Text for the position of the crosshair. */
   crossWord: string;
   onPoint: (place: number | undefined) => void;
-  /** A place that stands out, with its name. */
+  /** A highlighted point with its label. */
   mark?: { place: number; value: number; text: string } | undefined;
   children?: ReactNode;
 }

@@ -1,8 +1,8 @@
-/** What stands in a plot without values: that they are being read, or that there are none and why. Written, not rendered. */
+/** Text in a plot without values: values are loading, or the reason why there are none. Written to the DOM without rendering. */
 import type { Ref } from 'react';
 import classes from './Chart.module.css';
 
-interface Said {
+interface EmptyReason {
   any: boolean;
   pending: boolean;
   reason: string;
@@ -17,12 +17,12 @@ export function Empty({ ref }: { ref: Ref<HTMLDivElement> }) {
   );
 }
 
-export function sayEmpty(box: HTMLDivElement | null, { any, pending, reason }: Said): void {
+export function sayEmpty(box: HTMLDivElement | null, { any, pending, reason }: EmptyReason): void {
   if (!box) return;
   box.hidden = any;
   if (any) return;
   box.toggleAttribute('data-pending', pending);
   box.setAttribute('aria-busy', String(pending));
   const text = box.lastElementChild;
-  if (text) text.textContent = pending ? 'Reading …' : reason;
+  if (text) text.textContent = pending ? 'Loading…' : reason;
 }

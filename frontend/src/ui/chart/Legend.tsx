@@ -1,4 +1,4 @@
-/** Legend rows: min, avg, max, last. Figures are written into the cells, not rendered. */
+/** Legend with min, avg, max and last. Figures are written to the cells without rendering. */
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
 import { brief, exact, type Unit, unitWord } from '@/lib/format';
 import classes from './Chart.module.css';

@@ -1,4 +1,4 @@
-/** The card around a plot: title, menu, what floats over it. Redrawn in place; React renders only when what is shown changes. */
+/** Card around a plot: title, menu and overlays. The plot is redrawn in place; React renders only when the declaration changes. */
 import { useComputedColorScheme } from '@mantine/core';
 import {
   type ComponentProps,
@@ -20,9 +20,9 @@ import type { PlotShell, TimePlot } from './timePlot';
 import type { ChartMark } from './types';
 import 'uplot/dist/uPlot.min.css';
 
-/** What a plot tells its card. */
+/** Interface between a plot and its card. */
 export interface Around extends PlotShell {
-  /** How long an interval is, in words, and what else is to be known of it. */
+  /** Sets the text for the length of an interval, and its tooltip. */
   sayResolution: (text: string, title?: string) => void;
   sayEmpty: (said: { any: boolean; pending: boolean; reason: string }) => void;
   /** Pixels. */
@@ -38,9 +38,9 @@ interface Props {
   height: number;
   marks: readonly ChartMark[];
   source: { subscribe: (listener: () => void) => () => void };
-  /** Makes the plot; another one makes it anew. */
+  /** Creates the plot. A different function creates it again. */
   build: Build;
-  /** Anything whose change means that it is to be drawn again. */
+  /** A change of this value redraws the plot. */
   version?: unknown;
   compact?: boolean;
   menu: Omit<ComponentProps<typeof ChartMenu>, 'drawn'>;
@@ -63,7 +63,7 @@ export function PlotCard(props: Props) {
   const redraw = useRef(() => {});
   const marksNow = useLatest(marks);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new colour scheme needs a new plot, its colours are read once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new color scheme requires a new plot, because colors are read once
   useEffect(() => {
     if (!host.current) return;
     const width = () => host.current?.clientWidth ?? 0;
@@ -94,7 +94,7 @@ export function PlotCard(props: Props) {
     };
   }, [build, source, axis, height, zone, scheme]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: they are drawn anew when they change
+  // biome-ignore lint/correctness/useExhaustiveDependencies: changes of these values redraw the plot
   useEffect(() => redraw.current(), [marks, version]);
 
   return (
@@ -121,7 +121,7 @@ export function PlotCard(props: Props) {
   );
 }
 
-/** What was rendered last, for what reads it later: set before any effect runs, of children, too. */
+/** Return a ref to the value of the last render, for later reads. It is set before all effects, including those of children. */
 export function useLatest<T>(value: T): RefObject<T> {
   const latest = useRef(value);
   useLayoutEffect(() => {

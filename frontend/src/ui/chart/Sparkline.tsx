@@ -1,4 +1,4 @@
-/** A chart without axes: the shape of the shared time range beside a number. */
+/** Small chart without axes, for the shared time range. */
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { onScreen } from './onScreen';
@@ -11,7 +11,7 @@ interface Props {
   color: string;
   label: string;
   height?: number;
-  /** A fixed top makes several sparklines comparable. */
+  /** Fixed top of the axis, which makes several sparklines comparable. */
   max?: () => number;
 }
 
@@ -20,7 +20,7 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
   const axis = useTimeAxis();
   const scheme = useComputedColorScheme('light');
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colour depends on the scheme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the color depends on the scheme
   useEffect(() => {
     const canvas = ref.current;
     if (!canvas) return;
@@ -69,8 +69,8 @@ function sumAt(rows: Float64Array[], t: number): number {
 }
 
 /**
- * Many of them share one page: each is drawn when time has moved by a pixel, and not all in the
- * same second. News about a window that stands still are drawn at once.
+ * Return whether a sparkline must be redrawn. A page can have many: each is redrawn when time has moved by a pixel, at
+ * different seconds. New data of a window that does not move is drawn immediately.
  */
 function movement(width: () => number): (window: { from: number; to: number }) => boolean {
   const phase = Math.random();

@@ -1,4 +1,4 @@
-/** The shared time axis of the page. */
+/** Context of the time axis that the charts of a page share. */
 import { createContext, useContext } from 'react';
 import type { TimeAxis } from './types';
 
@@ -8,6 +8,6 @@ export const TimeAxisProvider = TimeAxisContext.Provider;
 
 export function useTimeAxis(): TimeAxis {
   const axis = useContext(TimeAxisContext);
-  if (!axis) throw new Error('charts need a TimeAxisProvider above them');
+  if (!axis) throw new Error('charts require a TimeAxisProvider');
   return axis;
 }

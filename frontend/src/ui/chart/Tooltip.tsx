@@ -1,4 +1,4 @@
-/** What the crosshair says: the time, the highest series and how many more there are. Written, not rendered. */
+/** Tooltip of the crosshair: the time, the highest series and the number of others. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { exact, type Unit } from '@/lib/format';
 import classes from './Chart.module.css';
@@ -7,7 +7,7 @@ import { rankAt } from './rank';
 import type { ChartSeries } from './types';
 
 const TOP = 8;
-/** Pixels that the box may need at most. */
+/** Maximum width of the box in pixels. */
 const WIDTH = 260;
 
 export interface TooltipHandle {

@@ -1,16 +1,16 @@
-/** What is painted over a plot: event marks, and the current values at the right edge. */
+/** Decorations of a plot: event marks, and the current values at the right edge. */
 import uPlot from 'uplot';
 import { brief } from '@/lib/format';
 import { resolveColor } from './palette';
 import type { ChartMark, ChartSpec } from './types';
 
-/** Room kept free for the values. */
+/** Space for the values, in pixels. */
 export const EDGE_WIDTH = 70;
 const LABEL_HEIGHT = 13;
-/** With more lines than this the values would hide one another; the legend has them. */
+/** Maximum number of values. More would overlap, and the legend shows them. */
 const LABELS_MAX = 4;
 
-/** Of a band: what it lies beneath stays readable, and of several that overlap the worst is seen. */
+/** Opacity of a band. Lines stay readable, and the most severe of overlapping bands is the most visible. */
 const FILL: Record<ChartMark['tone'], number> = {
   error: 0.13,
   progress: 0.1,
@@ -18,7 +18,7 @@ const FILL: Record<ChartMark['tone'], number> = {
   info: 0.04,
 };
 
-/** Where a band lies on the canvas, in pixels after the left edge of the plot; null out of sight. */
+/** Return the start and end of a band in pixels from the left edge of the plot; null if it is not visible. */
 export function bandOf(plot: uPlot, mark: ChartMark, onCanvas: boolean): [number, number] | null {
   if (mark.until === undefined) return null;
   const { min, max } = plot.scales.x ?? {};
@@ -29,7 +29,7 @@ export function bandOf(plot: uPlot, mark: ChartMark, onCanvas: boolean): [number
   return [plot.valToPos(from, 'x', onCanvas), plot.valToPos(to, 'x', onCanvas)];
 }
 
-/** Spans, beneath the lines. */
+/** Draw spans below the lines. */
 export function drawBands(plot: uPlot, marks: readonly ChartMark[]): void {
   const { ctx, bbox } = plot;
   for (const mark of marks) {
@@ -39,7 +39,7 @@ export function drawBands(plot: uPlot, marks: readonly ChartMark[]): void {
     ctx.fillStyle = resolveColor(`var(--mark-${mark.tone})`);
     ctx.globalAlpha = FILL[mark.tone];
     ctx.fillRect(left, bbox.top, Math.max(uPlot.pxRatio, right - left), bbox.height);
-    // A cap tells neighbouring bands apart, and one that is too narrow to be seen.
+    // A cap separates adjacent bands and makes very narrow ones visible.
     ctx.globalAlpha = 0.9;
     ctx.fillRect(left, bbox.top, Math.max(2 * uPlot.pxRatio, right - left), 2 * uPlot.pxRatio);
     ctx.globalAlpha = 1;
@@ -73,7 +73,7 @@ interface Label {
   color: string;
 }
 
-/** The current value of each line, or the sum of a stack, beside its end, never overlapping. */
+/** Draw the current value of each line, or the sum of a stack, next to its end without overlaps. */
 export function drawEdgeValues(plot: uPlot, spec: ChartSpec, late: number): void {
   const labels = edgeLabels(plot, spec, late).sort((a, b) => a.y - b.y);
   if (labels.length > LABELS_MAX) return;
@@ -83,7 +83,7 @@ export function drawEdgeValues(plot: uPlot, spec: ChartSpec, late: number): void
   ctx.font = `600 ${11 * uPlot.pxRatio}px system-ui, sans-serif`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'middle';
-  // From the bottom up there must be room for the rest; from the top down no overlap.
+  // Limit from below: the remaining labels need space. Limit from above: labels must not overlap.
   let lowest = bbox.top + bbox.height - step * (labels.length - 0.5);
   let previous = Number.NEGATIVE_INFINITY;
   for (const { y, text, color } of labels) {
@@ -105,7 +105,7 @@ function edgeLabels(plot: uPlot, spec: ChartSpec, late: number): Label[] {
     return [
       {
         y: plot.valToPos(value, 'y', true),
-        // The axis has said the rest.
+        // The axis shows the unit.
         text: brief(spec.unit, value),
         color: stacked ? 'var(--text)' : series.color,
       },

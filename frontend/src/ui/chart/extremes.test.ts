@@ -16,14 +16,14 @@ const columns = {
 };
 
 describe('extremesOf', () => {
-  it('is there for the lines that it is known of and that are shown', () => {
+  it('returns shades of visible lines with known extremes', () => {
     const lines = { kind: 'lines' as const, series };
     const shades = extremesOf(lines, prepare(columns, 'lines'), []);
     expect(shades.map(({ color, high }) => [color, high[0]])).toEqual([['green', 5]]);
     expect(extremesOf(lines, prepare(columns, 'lines'), [false, true])).toEqual([]);
   });
 
-  it('is one of a stack, around its sum, unless a layer is hidden', () => {
+  it('returns one shade for the sum of a stack unless a layer is hidden', () => {
     const stack = { kind: 'stacked' as const, series };
     const [shade] = extremesOf(stack, prepare(columns, 'stacked'), []);
     expect(shade?.middle).toEqual([11, 22]);
@@ -31,18 +31,18 @@ describe('extremesOf', () => {
     expect(extremesOf(stack, prepare(columns, 'stacked'), [true, false])).toEqual([]);
   });
 
-  it('says nothing of single seconds', () => {
+  it('returns nothing for intervals of one second', () => {
     const seconds = prepare({ ...columns, step: 1 }, 'lines');
     expect(extremesOf({ kind: 'lines', series }, seconds, [])).toEqual([]);
   });
 });
 
 describe('shadeWords', () => {
-  it('says what is drawn', () => {
+  it('describes the shade', () => {
     const [shade] = extremesOf({ kind: 'stacked', series }, prepare(columns, 'stacked'), []);
-    if (!shade) throw new Error('there is no shade');
+    if (!shade) throw new Error('no shade');
     expect(shadeWords('stacked', [])).toBe('');
-    expect(shadeWords('stacked', [shade])).toContain('the dotted line is its lowest');
+    expect(shadeWords('stacked', [shade])).toContain('the dotted line is the lowest');
     expect(shadeWords('lines', [shade])).toContain('from the lowest to the highest');
     const upward = { ...shade, low: of(Number.NaN, Number.NaN) };
     expect(shadeWords('lines', [upward])).not.toContain('lowest');
@@ -50,7 +50,7 @@ describe('shadeWords', () => {
 });
 
 describe('runs', () => {
-  it('ends where nothing is known', () => {
+  it('splits at unknown values', () => {
     expect(runs([null, 1, 2, null, 0, null])).toEqual([
       [1, 3],
       [4, 5],

@@ -1,5 +1,5 @@
-/** The shade behind a line of averages: from the lowest to the highest second of each interval. In a stack, whose layers it would
- * dim, a dotted line says the lowest. */
+/** Shade behind a line of averages, from the lowest to the highest second of each interval. In a stack, a dotted line shows the
+ * lowest second instead, because a shade would dim the layers. */
 import type uPlot from 'uplot';
 import { resolveColor } from './palette';
 import type { Prepared } from './prepare';
@@ -10,11 +10,11 @@ const LINE = 0.8;
 
 export interface Shade extends Extremes {
   color: string;
-  /** Stands in where a second was not kept. */
+  /** Used if the extreme is unknown. */
   middle: readonly (number | null)[];
 }
 
-/** What there is to shade: each line, or a stack as a whole while none of its layers is hidden. */
+/** Return the shades of all visible lines, or one of a stack if none of its layers is hidden. */
 export function extremesOf(
   { kind, series }: Pick<ChartSpec, 'kind' | 'series'>,
   { step, drawn, extremes, whole }: Prepared,
@@ -33,18 +33,18 @@ export function extremesOf(
   });
 }
 
-/** What the shade means, in words; nothing without one. */
+/** Return a description of the shade; empty if there is none. */
 export function shadeWords(kind: ChartSpec['kind'], shades: readonly Shade[]): string {
   if (!shades.length) return '';
   const isKnown = (value: number) => !Number.isNaN(value);
   if (!shades.some(({ low }) => low.some(isKnown)))
-    return 'The shade reaches up to the highest second of each interval';
+    return 'The shade extends to the highest second of each interval';
   return kind === 'stacked'
-    ? 'The shade reaches up to the highest second of each interval; the dotted line is its lowest'
-    : 'The shade reaches from the lowest to the highest second of each interval';
+    ? 'The shade extends to the highest second of each interval; the dotted line is the lowest second'
+    : 'The shade extends from the lowest to the highest second of each interval';
 }
 
-/** Beneath the lines. */
+/** Draw shades below the lines. */
 export function drawExtremes(
   plot: uPlot,
   spec: ChartSpec,
@@ -65,7 +65,7 @@ export function drawExtremes(
   ctx.restore();
 }
 
-/** Stretches of intervals that are known, as the first one and the one after the last. Pure. */
+/** Return ranges of consecutive known values as [first, end) indices. Pure. */
 export function runs(middle: readonly (number | null)[]): [number, number][] {
   const found: [number, number][] = [];
   middle.forEach((value, index) => {
@@ -89,7 +89,7 @@ function fill(
   const point = (row: Float64Array | undefined, index: number): [number, number] => {
     const known = row?.[index] ?? Number.NaN;
     const value = Number.isNaN(known) ? (shade.middle[index] ?? 0) : known;
-    // Nothing has no place on a logarithmic axis.
+    // Zero has no position on a logarithmic axis.
     const shown = Math.min(Math.max(value, min ?? 0), max ?? value);
     return [plot.valToPos(x[index] ?? 0, 'x', true), plot.valToPos(shown, 'y', true)];
   };

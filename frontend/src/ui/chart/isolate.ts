@@ -1,4 +1,4 @@
-/** Click shows one series alone, click again shows all; with shift one is added or removed. Pure. */
+/** Return which series are visible after a click on a legend entry: only this one, or all if it already is the only one. With shift (`add`), it is added or removed. Pure. */
 export function isolate(
   now: readonly boolean[],
   count: number,

@@ -1,14 +1,14 @@
-/** A logarithmic axis: whole powers of ten around what is known. Pure. */
+/** Logarithmic axis with complete powers of ten around the values. Pure. */
 
 type Row = readonly (number | null)[];
-/** NaN is nothing, too. */
+/** Rows with null or NaN for unknown values. */
 type Values = Row | Float64Array;
 
-/** Zero has no place on it. */
+/** Replace zero with null, because zero has no position on a logarithmic axis. */
 export const positive = (row: Row): (number | null)[] =>
   row.map((value) => (value !== null && value > 0 ? value : null));
 
-/** The powers of ten just below the lowest and just above the highest value. */
+/** Return the powers of ten below the lowest and above the highest value. */
 export function decades(rows: readonly Values[]): [number, number] {
   let low = Number.POSITIVE_INFINITY;
   let high = 0;

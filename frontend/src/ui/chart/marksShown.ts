@@ -1,4 +1,4 @@
-/** Whether charts show events: one choice for all of them, kept by the browser. */
+/** Setting for event marks on all charts, stored in the browser. */
 import { useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
 

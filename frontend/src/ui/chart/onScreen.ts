@@ -1,15 +1,15 @@
-/** Draws only what can be seen: a canvas out of sight is drawn when it comes into sight. */
+/** Draws only visible elements. Others are drawn when they become visible. */
 
 export interface OnScreen {
   draw: () => void;
   stop: () => void;
 }
 
-/** Close to the edge counts as visible, so that scrolling finds charts drawn. */
+/** Elements this close to the viewport count as visible, so that charts are drawn before they are scrolled into view. */
 const MARGIN = '150px';
 
 export function onScreen(element: Element, draw: () => void): OnScreen {
-  // Until the observer has looked, everything may be visible.
+  // Until the observer reports, the element counts as visible.
   let visible = true;
   let stale = false;
   const observer = new IntersectionObserver(

@@ -1,13 +1,13 @@
-/** What floats over a plot: the box beside the crosshair, and the words of the mark under the pointer. */
+/** Overlays of a plot: the box next to the crosshair, and the label of the mark under the pointer. */
 import { clock, type Zone } from '@/lib/time';
 import type { ChartMark } from './types';
 
-/** Pixels between the crosshair and its box. */
+/** Distance between the crosshair and its box in pixels. */
 const OFFSET = 12;
-/** Half of what the words of a mark may need: kept free on both sides. */
+/** Half of the maximum width of a mark's label, which is kept free on both sides. */
 const HALF = 130;
 
-/** Shows the box to the right of the crosshair, or to its left where `room` pixels are not there. */
+/** Show the box to the right of the crosshair, or to its left if `room` pixels are not available. */
 export function besideCrosshair(
   box: HTMLElement,
   { left, width }: { left: number; width: number },
@@ -19,7 +19,7 @@ export function besideCrosshair(
   box.hidden = false;
 }
 
-/** Says which mark is under the pointer, within a plot that is `width` pixels wide; nothing when there is none. */
+/** Show the label of the mark under the pointer in a plot of `width` pixels; hide it if there is none. */
 export function sayMark(
   label: HTMLElement | null,
   mark: ChartMark | null,

@@ -1,4 +1,4 @@
-/** Eight series colours, colour-blind safe, fixed per meaning; defined for both themes in CSS. */
+/** Eight series colors, suitable for color-blind users, each with a fixed meaning. CSS defines them for both themes. */
 
 export const COLOR = {
   read: 'var(--series-blue)',
@@ -26,7 +26,7 @@ export const COLOR = {
   p999: 'var(--series-rose)',
 } as const;
 
-/** For series that are told apart only by name, such as shards. */
+/** Colors for series that differ only by name, such as shards. */
 export const CYCLE = [
   'var(--series-blue)',
   'var(--series-orange)',
@@ -38,7 +38,7 @@ export const CYCLE = [
   'var(--series-slate)',
 ] as const;
 
-/** Canvas knows no CSS variables: the computed colour. */
+/** Return the computed color of a CSS variable, because a canvas does not support CSS variables. */
 export function resolveColor(color: string): string {
   const name = /^var\((--[\w-]+)\)$/.exec(color)?.[1];
   if (!name) return color;

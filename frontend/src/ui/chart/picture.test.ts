@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { placed } from './picture';
 
 describe('placed', () => {
-  it('puts entries side by side, and what has no room into the next row', () => {
+  it('places entries side by side, and continues in the next row', () => {
     expect(placed([40, 40, 40], 200)).toEqual([
       { x: 12, row: 0 },
       { x: 85, row: 0 },
@@ -10,7 +10,7 @@ describe('placed', () => {
     ]);
   });
 
-  it('gives an entry that is wider than the picture a row of its own', () => {
+  it('places an entry that is wider than the image in a separate row', () => {
     expect(placed([20, 900, 20], 200).map(({ row }) => row)).toEqual([0, 1, 2]);
     expect(placed([], 200)).toEqual([]);
   });

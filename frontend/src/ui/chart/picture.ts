@@ -1,9 +1,9 @@
-/** A chart as a picture that explains itself: what it shows, of what, when, and which line is which. */
+/** Export of a chart as an image with title, object, time range and legend. */
 import { resolveColor } from './palette';
 
 export interface Caption {
   title: string;
-  /** Of what, and which time. */
+  /** Object and time range. */
   subtitle: string;
   entries: readonly { label: string; color: string }[];
 }
@@ -15,7 +15,7 @@ const SWATCH = 10;
 const GAP = 18;
 const FONT = 'system-ui, sans-serif';
 
-/** On a solid ground, as sharp as the plot. */
+/** Render a chart with its caption to a PNG, with a solid background and the resolution of the plot. */
 export function picture(plot: HTMLCanvasElement, caption: Caption): Promise<Blob> {
   const ratio = window.devicePixelRatio || 1;
   const out = document.createElement('canvas');
@@ -49,7 +49,7 @@ export function picture(plot: HTMLCanvasElement, caption: Caption): Promise<Blob
   });
 }
 
-/** Entries one after the other, in as many rows as it takes. */
+/** Return the positions of legend entries, in as many rows as necessary. */
 export function placed(
   widths: readonly number[],
   width: number,

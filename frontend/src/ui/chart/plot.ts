@@ -1,4 +1,4 @@
-/** Lines or a stack over time: axes, gaps, shades, the values at the right edge. */
+/** Plot of lines or a stack over time: axes, gaps, shades, values at the right edge. */
 import type uPlot from 'uplot';
 import { axisLabels } from '@/lib/format';
 import { drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
@@ -23,11 +23,11 @@ const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 export interface PlotOptions extends PlotShell {
   spec: ChartSpec;
-  /** Powers of ten on the y axis. */
+  /** Whether the y axis is logarithmic. */
   log: boolean;
   visible: () => readonly boolean[];
   onData: (data: Prepared) => void;
-  /** Index of the interval under the crosshair, null when it left; `left` is in pixels. */
+  /** Index of the interval under the crosshair, null if there is none; `left` is in pixels. */
   onCursor: (index: number | null, left: number, own: boolean) => void;
 }
 
@@ -66,7 +66,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
     return this.data.step;
   }
 
-  /** The lowest and highest seconds that are shaded; NaN where nobody kept them. */
+  /** Return the lowest and highest seconds that are shaded; NaN if unknown. */
   private extremes(): Float64Array[] {
     const shades = extremesOf(this.options.spec, this.data, this.options.visible());
     return shades.flatMap(({ low, high }) => [low, high]);
@@ -130,7 +130,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
     const stacked = this.options.spec.kind === 'stacked';
     return {
       label: series.label,
-      // A hidden layer of a stack still carries the layers below it, unseen.
+      // A hidden layer of a stack stays in the sum, but is transparent.
       stroke: () => (this.options.visible()[index] === false ? 'transparent' : stroke),
       width: series.limit ? 1 : 1.5,
       ...(series.limit ? { dash: [6, 4] } : {}),
@@ -177,11 +177,11 @@ export class ChartPlot extends TimePlot<PlotOptions> {
   }
 }
 
-/** Labels of a logarithmic axis: each tick for itself, and not every tick. */
+/** Format the labels of a logarithmic axis. Each tick has a separate unit, and some ticks have no label. */
 const sparse = (unit: ChartSpec['unit'], splits: readonly (number | null)[]): string[] =>
   splits.map((split) => (split === null ? '' : axisLabels(unit, [split]).join()));
 
-/** A lone sample between two gaps has no line; show it as a point. */
+/** Return whether a row has a sample between two gaps, which has no line and is drawn as a point. */
 function isAlone(values: ArrayLike<number | null | undefined> | undefined): boolean {
   if (!values) return false;
   for (let index = 0; index < values.length; index += 1) {

@@ -6,13 +6,13 @@ const GAP = Number.NaN;
 const seconds = (from: number, ...rows: Float64Array[]) => ({ from, step: 1, rows });
 
 describe('prepare', () => {
-  it('puts lines on the seconds of the window and leaves gaps open', () => {
+  it('places values at the seconds of the window and keeps gaps', () => {
     const { x, drawn } = prepare(seconds(100, of(1, GAP, 3)), 'lines');
     expect(x).toEqual([100, 101, 102]);
     expect(drawn).toEqual([[1, null, 3]]);
   });
 
-  it('stacks from the bottom up; a second without any sample stays a gap', () => {
+  it('stacks from the bottom up and keeps seconds without samples as gaps', () => {
     const columns = seconds(0, of(1, GAP, 1), of(2, GAP, GAP), of(4, GAP, 4));
     const { drawn, raw } = prepare(columns, 'stacked');
     expect(drawn).toEqual([
@@ -23,7 +23,7 @@ describe('prepare', () => {
     expect(Array.from(raw[2] ?? [])).toEqual([4, GAP, 4]);
   });
 
-  it('puts longer intervals at their middle', () => {
+  it('places longer intervals at their middle', () => {
     const { x } = prepare({ from: 600, step: 300, rows: [of(1, 2)] }, 'lines');
     expect(x).toEqual([750, 1050]);
   });
@@ -34,23 +34,23 @@ describe('figures', () => {
     expect(figures(of(1, GAP, 3, 2))).toEqual({ min: 1, avg: 2, max: 3, last: 2 });
   });
 
-  it('knows nothing of an empty window, and no last value of a silent series', () => {
+  it('returns NaN for an empty window, and no last value if recent samples are missing', () => {
     expect(figures(of(GAP, GAP))).toEqual({ min: GAP, avg: GAP, max: GAP, last: GAP });
     expect(figures(of(5, GAP, GAP, GAP, GAP)).last).toBeNaN();
     expect(figures(of(5, GAP, GAP, GAP)).last).toBe(5);
   });
 
-  it('takes the lowest and the highest second of an interval, and weighs averages', () => {
+  it('uses the lowest and highest second of an interval, and weighted averages', () => {
     const extremes = { low: of(10, GAP, 0), high: of(15, GAP, 90) };
     const found = figures(of(10, GAP, 40), 2, extremes, of(3, 0, 1));
     expect(found).toEqual({ min: 0, avg: 17.5, max: 90, last: 40 });
   });
 
-  it('lets a value whose weight is not known count once', () => {
+  it('uses weight 1 for values with unknown weight', () => {
     expect(figures(of(10, 20), 2, undefined, of(GAP, 3)).avg).toBe(17.5);
   });
 
-  it('has an average of an interval whose extremes are not known', () => {
+  it('uses the average of an interval if its extremes are unknown', () => {
     const extremes = { low: of(GAP, GAP), high: of(GAP, GAP) };
     expect(figures(of(10, 20), 2, extremes)).toMatchObject({ min: 10, max: 20 });
   });
@@ -78,7 +78,7 @@ describe('toCsv', () => {
     );
   });
 
-  it('names intervals by their beginning', () => {
+  it('writes the start of each interval', () => {
     expect(toCsv({ x: [5], step: 10, raw: [of(1)] }, ['a'])).toBe(
       'time,a\n1970-01-01T00:00:00.000Z,1',
     );

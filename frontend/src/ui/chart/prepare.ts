@@ -1,13 +1,13 @@
-/** Turns the columns of a source into what uPlot draws, and into legend figures. Pure. */
+/** Conversion of the columns of a source into data for uPlot and into legend figures. Pure. */
 import type { Columns, Extremes } from './types';
 
 export interface Prepared {
-  /** Middle of each interval; a second is its own middle. */
+  /** Middle of each interval; for intervals of one second, the second itself. */
   x: number[];
   step: number;
-  /** As drawn: running sums for a stacked chart, null for a gap. */
+  /** Drawn values: cumulative sums for a stacked chart, null for a gap. */
   drawn: (number | null)[][];
-  /** As measured. */
+  /** Measured values. */
   raw: Float64Array[];
   extremes: Columns['extremes'];
   whole: Columns['whole'];
@@ -44,7 +44,7 @@ export function prepare(
 }
 
 function stack(raw: Float64Array[], length: number): (number | null)[][] {
-  // The first series is the bottom layer, the last line is the whole sum.
+  // The first series is the bottom layer; the last line is the total.
   const drawn: (number | null)[][] = raw.map(() => new Array(length).fill(null));
   for (let t = 0; t < length; t += 1) {
     let sum = 0;
@@ -62,7 +62,7 @@ function stack(raw: Float64Array[], length: number): (number | null)[][] {
   return drawn;
 }
 
-/** Whether nothing is drawn at all: then an axis that fits it has no scale. */
+/** Return whether no values are drawn. The axis then has no scale. */
 export const isBlank = (drawn: readonly (number | null)[][]): boolean =>
   drawn.every((row) => row.every((value) => value === null));
 
@@ -77,10 +77,10 @@ export interface Figures {
   last: number;
 }
 
-/** How many intervals back the newest value still is the last one; seconds may be late. */
+/** Return how many intervals old the last value can be. Samples can arrive late. */
 export const lateness = (step: number): number => (step === 1 ? 4 : 2);
 
-/** The figures of one series of a chart. */
+/** Return the figures of one series of a chart. */
 export function figuresOf(data: Prepared, index: number): Figures {
   const values = data.raw[index] ?? new Float64Array();
   return figures(values, lateness(data.step), data.extremes?.[index], data.weights?.[index]);
@@ -89,7 +89,7 @@ export function figuresOf(data: Prepared, index: number): Figures {
 const known = (extreme: number | undefined, value: number): number =>
   extreme === undefined || Number.isNaN(extreme) ? value : extreme;
 
-/** NaN everywhere when there is no sample at all. `last` looks back a few intervals only. */
+/** Return min, avg, max and last; NaN if there are no samples. `last` considers only the most recent intervals. */
 export function figures(
   values: Float64Array,
   within = lateness(1),
@@ -135,7 +135,7 @@ export function toCsv(
   return [head, ...rows].join('\n');
 }
 
-/** A round number of at least `value`, so the axis does not tremble with every sample. */
+/** Return a round number of at least `value`, so that the axis does not change with every sample. */
 export function niceCeiling(value: number, binary: boolean): number {
   if (!(value > 0)) return 1;
   const base = binary ? 1024 ** Math.floor(Math.log(value) / Math.log(1024)) : 1;

@@ -1,4 +1,4 @@
-/** Which series a tooltip names: the highest ones at one instant. Pure. */
+/** Selection of the series that a tooltip shows: the highest ones at one instant. Pure. */
 
 export interface Ranked {
   /** Indices, highest value first. */
@@ -11,7 +11,7 @@ export interface Ranked {
 export function rankAt(values: readonly number[], limit: number): Ranked {
   const known = values.flatMap((value, index) => (Number.isNaN(value) ? [] : [index]));
   known.sort((a, b) => (values[b] ?? 0) - (values[a] ?? 0));
-  // One more line says as much as "and 1 more".
+  // One more series needs as much space as "and 1 more".
   const shown = known.length === limit + 1 ? limit + 1 : limit;
   return {
     top: known.slice(0, shown),

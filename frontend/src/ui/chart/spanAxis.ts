@@ -1,4 +1,4 @@
-/** A time axis of its own, for the page of one incident or run: its interval, until the reader zooms. */
+/** Time axis for the page of one incident or benchmark run. It shows the interval of the object until the user zooms. */
 import type { TimeAxis } from './types';
 
 interface Window {
@@ -10,7 +10,7 @@ export class SpanAxis implements TimeAxis {
   private zoomed: Window | null = null;
   private readonly listeners = new Set<() => void>();
 
-  /** `interval` in epoch seconds; it may grow. */
+  /** `interval` is in epoch seconds and can grow (`follow`). */
   constructor(private interval: Window) {}
 
   window(): Window {
@@ -44,7 +44,7 @@ export class SpanAxis implements TimeAxis {
   }
 }
 
-/** Some context before and after, in whole seconds. */
+/** Return an interval in integer seconds with some context before and after. */
 export function intervalOf(fromMs: number, toMs: number): Window {
   const margin = Math.max(10, ((toMs - fromMs) / 1000) * 0.15);
   return { from: Math.floor(fromMs / 1000 - margin), to: Math.ceil(toMs / 1000 + margin) };

@@ -1,5 +1,5 @@
-/** What every plot over time has in common: one uPlot that follows its host, the time axis, the synced crosshair, zoom by dragging,
- * marks under the pointer. */
+/** Base class of plots over time: a uPlot instance that follows the size of its host, the time axis, the synchronized crosshair,
+ * zoom by dragging, and marks under the pointer. */
 import uPlot from 'uplot';
 import type { Zone } from '@/lib/time';
 import { bandOf } from './decorate';
@@ -9,10 +9,10 @@ import type { ChartMark, TimeAxis } from './types';
 
 const SYNC_KEY = 'page';
 const FONT = '11px system-ui, sans-serif';
-/** Pixels, about. */
+/** Approximate character width in pixels. */
 const CHARACTER = 6.5;
 
-/** Of both axes. */
+/** Style of both axes. */
 export const axisStyle = () => ({
   stroke: resolveColor('var(--text-dim)'),
   grid: { stroke: resolveColor('var(--grid)'), width: 1 },
@@ -35,7 +35,7 @@ export const timeAxis = (zone: Zone): uPlot.Axis => ({
     splits.map((second) => {
       const label = timeLabel(second, (splits[1] ?? 60) - (splits[0] ?? 0), zone);
       const middle = plot.valToPos(second, 'x');
-      // At the left end it would run into the zero of the other axis, at the right one out of the picture.
+      // A label at the left end would overlap the zero of the y axis; at the right end it would be cut off.
       const right = plot.width - plot.bbox.left / uPlot.pxRatio - middle;
       return middle < 16 || right < (label.length * CHARACTER) / 2 ? '' : label;
     }),
@@ -49,7 +49,7 @@ export const timeScale = (axis: TimeAxis): uPlot.Scale => ({
   },
 });
 
-/** A crosshair that all plots of the page share; a drag zooms, a double click undoes it. */
+/** Crosshair that all plots of the page share. Dragging zooms; a double click resets the zoom. */
 export const crosshair = (axis: TimeAxis): uPlot.Cursor => ({
   y: false,
   points: { size: 5 },
@@ -72,7 +72,7 @@ export function zoomTo(plot: uPlot, axis: TimeAxis): void {
   if (to - from >= 4) axis.zoom(from, to);
 }
 
-/** The closest instant, else the shortest span. */
+/** Return the closest instant, or the shortest span if there is none. */
 export function markAt(plot: uPlot, marks: readonly ChartMark[], left: number): ChartMark | null {
   const distance = (mark: ChartMark) => Math.abs(plot.valToPos(mark.at / 1000, 'x') - left);
   const [instant] = marks
@@ -89,7 +89,7 @@ export function markAt(plot: uPlot, marks: readonly ChartMark[], left: number): 
   return span?.mark ?? null;
 }
 
-/** What a plot is made in. */
+/** Host element and settings of a plot. */
 export interface PlotShell {
   host: HTMLElement;
   axis: TimeAxis;
@@ -115,13 +115,13 @@ export abstract class TimePlot<Options extends PlotShell> {
     this.plot.over.addEventListener('click', () => this.near?.open?.());
   }
 
-  /** Reads its source and draws. */
+  /** Read the source and draw. */
   abstract update(): void;
   abstract csv(): string;
   /** Seconds of one interval. */
   abstract step(): number;
 
-  /** Called while it is built: of its own it may use only what is drawn later. */
+  /** Called by the constructor, so only callbacks that run later can use fields of the subclass. */
   protected abstract settings(width: number, height: number): uPlot.Options;
 
   canvas(): HTMLCanvasElement {
@@ -133,17 +133,17 @@ export abstract class TimePlot<Options extends PlotShell> {
     this.plot.destroy();
   }
 
-  /** Pixels from the left edge of the host to the crosshair. */
+  /** Distance from the left edge of the host to the crosshair in pixels. */
   protected get left(): number {
     return (this.plot.cursor.left ?? -1) + this.plot.bbox.left / uPlot.pxRatio;
   }
 
-  /** Whether the pointer is here, and not on a plot whose crosshair this one follows. */
+  /** Whether the pointer is on this plot, not on another plot with a synchronized crosshair. */
   protected get isOwn(): boolean {
     return (this.plot.cursor.left ?? -1) >= 0 && this.plot.over.matches(':hover');
   }
 
-  /** Only the plot under the pointer speaks; the synced ones would repeat it. */
+  /** Show the mark under the pointer. Plots with a synchronized crosshair show none. */
   protected sayMark(): void {
     const { marks, onMark } = this.options;
     this.near = this.isOwn ? markAt(this.plot, marks(), this.plot.cursor.left ?? -1) : null;

@@ -6,7 +6,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Seconds between two labels. From a month on uPlot counts months, not seconds. */
+/** Seconds between two labels. From a month on, uPlot counts months instead of seconds. */
 export const TIME_STEPS: number[] = [
   ...[1, 2, 5, 10, 15, 30],
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
@@ -18,7 +18,7 @@ export const TIME_STEPS: number[] = [
 const isNewYear = (ms: number, zone: Zone): boolean =>
   year(ms, zone) !== year(ms - DAY * 1000, zone);
 
-/** 14:03:07 · 14:03 · 3 Mar: as exact as the step, and the date where a day begins. */
+/** Format a label with the precision of the step (14:03:07 · 14:03 · 3 Mar), and with the date at the start of a day. */
 export function timeLabel(second: number, step: number, zone: Zone): string {
   const ms = second * 1000;
   const text = clock(ms, zone);

@@ -1,7 +1,7 @@
-/** What a chart needs to know; where the numbers come from is not its business. */
+/** Types of charts. Charts do not depend on the origin of the data. */
 import type { Unit } from '@/lib/format';
 
-/** Of single seconds; NaN where nobody kept it. */
+/** Lowest and highest second of each interval; NaN if unknown. */
 export interface Extremes {
   low: Float64Array;
   high: Float64Array;
@@ -9,37 +9,37 @@ export interface Extremes {
 
 /** One row per series, one value per interval, NaN for a gap. */
 export interface Columns {
-  /** Epoch second at which the first interval begins. */
+  /** Epoch second at which the first interval starts. */
   from: number;
   /** Seconds of one interval. */
   step: number;
   rows: Float64Array[];
-  /** Per series the lowest and the highest second within each interval, where that is known. */
+  /** Lowest and highest second of each interval per series, if known. */
   extremes?: readonly (Extremes | undefined)[] | undefined;
-  /** The same of the sum of a stack. */
+  /** The same for the sum of a stack. */
   whole?: Extremes | undefined;
-  /** Per series how much each interval counts in an average; all alike when left out. */
+  /** Weight of each interval in an average, per series; undefined for equal weights. */
   weights?: readonly (Float64Array | undefined)[] | undefined;
 }
 
 export interface ChartSource {
-  /** What is known of [from, to]; at least these seconds, intervals may reach beyond. */
+  /** Returns the known data of [from, to]. Intervals can extend beyond this range. */
   read: (from: number, to: number) => Columns;
   subscribe: (listener: () => void) => () => void;
-  /** Why there is nothing at the moment, if the source knows. */
+  /** Reason why there is currently no data, if known. */
   reason?: () => string | undefined;
-  /** Nothing is there yet, and is on its way. */
+  /** Whether data is loading. */
   pending?: () => boolean;
 }
 
 export interface ChartSeries {
   label: string;
   color: string;
-  /** Drawn as a thin dashed line: a limit, not a measurement. */
+  /** Whether the series is a limit instead of a measurement. Drawn as a thin dashed line. */
   limit?: boolean;
-  /** Why the legend has no average of it. */
+  /** Reason why the legend shows no average. */
   noAverage?: string;
-  /** Shades the area between this series and the one with that index. */
+  /** Index of another series; the area between the two is shaded. */
   shadeTo?: number;
 }
 
@@ -48,17 +48,17 @@ export interface ChartMark {
   at: number;
   label: string;
   tone: 'info' | 'warning' | 'error' | 'progress';
-  /** Makes it a band: epoch milliseconds, null while it goes on. */
+  /** End of a band in epoch milliseconds, null for an open band; undefined for an instant. */
   until?: number | null;
-  /** What a click on it does. */
+  /** Called when the mark is clicked. */
   open?: () => void;
 }
 
 export interface ChartSpec {
   title: string;
-  /** Of what: "demo", "node 2"; left out where it is the whole cluster. */
+  /** Object of the chart, such as "demo" or "node 2"; undefined for the cluster. */
   subject?: string;
-  /** Names the chart in links. */
+  /** Id of the chart in links. */
   id?: string;
   unit: Unit;
   kind: 'lines' | 'stacked';
@@ -66,24 +66,24 @@ export interface ChartSpec {
   source: ChartSource;
   /** Fixed top of the y axis, e.g. 1 for ratios. */
   max?: number;
-  /** Why there may be nothing to see. */
+  /** Text if there is no data. */
   emptyReason?: string;
-  /** What an interval longer than a second shows; averages when left out. */
+  /** Value of an interval longer than a second; average by default. */
   rollup?: 'average' | 'last';
-  /** The REST call that returns the same numbers of [from, to]. */
+  /** Returns the REST call for the data of [from, to]. */
   apiCall?: (from: number, to: number) => string;
   promql?: string;
 }
 
-/** The time axis all charts of a page share. */
+/** Time axis that all charts of a page share. */
 export interface TimeAxis {
   window: () => { from: number; to: number };
   subscribe: (listener: () => void) => () => void;
   zoom: (from: number, to: number) => void;
-  /** Undoes the latest zoom. */
+  /** Resets the latest zoom. */
   reset: () => void;
-  /** Seconds of one interval, when the axis decides about it. */
+  /** Seconds of one interval, if the axis determines it. */
   step?: () => number;
-  /** Address of this page that shows the same window in the same resolution. */
+  /** Returns the address of this page with the same window and resolution. */
   link?: (step: number) => string;
 }

@@ -1,4 +1,4 @@
-/** A heat map as a card: plot, crosshair, legend. */
+/** Card with a heat map: plot, crosshair, legend. */
 import { type ReactNode, useCallback, useMemo, useRef } from 'react';
 import { interval } from '@/lib/dates';
 import { duration } from '@/lib/time';
@@ -16,7 +16,7 @@ interface Props {
   source: HeatSource;
   marks: readonly ChartMark[];
   height: number;
-  /** Why there may be nothing to see. */
+  /** Text if there are no requests. */
   emptyReason: string;
   actions?: ReactNode;
 }
@@ -38,7 +38,7 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
             any: extent !== null,
             pending: source.pending?.() ?? false,
             reason:
-              source.reason() ?? (counted ? emptyReason : 'Nobody counted requests in this time.'),
+              source.reason() ?? (counted ? emptyReason : 'Requests were not counted in this time range.'),
           });
           around.sayResolution(heat.step > 1 && extent ? `${duration(heat.step)} columns` : '');
         },

@@ -1,4 +1,4 @@
-/** What the colours of a heat map mean, and all of it in a few figures. Written, not rendered. */
+/** Legend of a heat map: color scale and summary figures. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { format } from '@/lib/format';
 import { type ColourScale, marksOf, STOPS } from './colours';

@@ -1,4 +1,4 @@
-/** What the crosshair says over a heat map: when, how long, how many, and which share of all. Written, not rendered. */
+/** Tooltip of a heat map: time, latency, number of requests and their share. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { exact, format } from '@/lib/format';
 import classes from '../Chart.module.css';
@@ -6,7 +6,7 @@ import { besideCrosshair } from '../overlay';
 import { countAt, requestsOf, rowStart } from './grid';
 import type { HeatColumn } from './types';
 
-/** Pixels that the box may need at most. */
+/** Maximum width of the box in pixels. */
 const WIDTH = 240;
 
 export interface HeatTooltipHandle {
@@ -38,8 +38,8 @@ export function HeatTooltip({ ref }: { ref: Ref<HeatTooltipHandle> }) {
 }
 
 function body(column: HeatColumn | undefined, row: number, perDecade: number): HTMLElement[] {
-  if (!column) return [line('Not told yet')];
-  if (!column.seconds) return [line('No data: nobody counted requests')];
+  if (!column) return [line('Not loaded yet')];
+  if (!column.seconds) return [line('No data: requests were not counted')];
   const all = requestsOf(column);
   if (!all) return [line('No requests')];
   const count = countAt(column, row);
@@ -58,7 +58,7 @@ function body(column: HeatColumn | undefined, row: number, perDecade: number): H
 export const rangeWord = (row: number, perDecade: number): string =>
   [row, row + 1].map((each) => format('microseconds', rowStart(each, perDecade))).join('–');
 
-/** Of one second the count is the rate. */
+/** Format a request count, with the rate if the column is longer than a second. */
 const countWord = (count: number, seconds: number): string =>
   seconds === 1
     ? exact('count', count)

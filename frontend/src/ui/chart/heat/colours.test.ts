@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { colourScale, marksOf, shades, shareOf } from './colours';
 
 describe('colourScale', () => {
-  it('goes from a power of ten to a round number', () => {
+  it('extends from a power of ten to a round number', () => {
     expect(colourScale([1, 4_300])).toEqual({ low: 1, high: 5_000 });
     expect(colourScale([3, 1_100])).toEqual({ low: 1, high: 2_000 });
     expect(colourScale([0.3, 99])).toEqual({ low: 0.1, high: 100 });
@@ -10,7 +10,7 @@ describe('colourScale', () => {
     expect(colourScale([7, 7])).toEqual({ low: 1, high: 10 });
   });
 
-  it('does not spend its colours on what is a millionth', () => {
+  it('is limited to six powers of ten', () => {
     expect(colourScale([0.0001, 90_000])).toEqual({ low: 0.1, high: 100_000 });
   });
 });
@@ -18,13 +18,13 @@ describe('colourScale', () => {
 describe('shareOf', () => {
   const scale = { low: 1, high: 10_000 };
 
-  it('is logarithmic and stays on the scale', () => {
+  it('is logarithmic and limited to the scale', () => {
     expect([0.01, 1, 100, 10_000, 1e6].map((rate) => shareOf(rate, scale))).toEqual([
       0, 0, 0.5, 1, 1,
     ]);
   });
 
-  it('is told by the marks of the legend', () => {
+  it('matches the labels of the legend', () => {
     expect(marksOf(scale)).toEqual([
       { rate: 1, place: 0 },
       { rate: 10, place: 0.25 },
@@ -34,7 +34,7 @@ describe('shareOf', () => {
     ]);
   });
 
-  it('tells its end where there is room for it', () => {
+  it('labels the end of the scale if there is space', () => {
     const rates = (high: number) => marksOf({ low: 1, high }).map(({ rate }) => rate);
     expect(rates(500)).toEqual([1, 10, 100, 500]);
     expect(rates(200)).toEqual([1, 10, 100, 200]);
@@ -43,7 +43,7 @@ describe('shareOf', () => {
 });
 
 describe('shades', () => {
-  it('begins with the first stop, ends with the last and passes those between', () => {
+  it('interpolates from the first to the last stop', () => {
     expect(shades(['#000000', '#102030', '#ffffff'], 5)).toEqual([
       'rgb(0 0 0)',
       'rgb(8 16 24)',

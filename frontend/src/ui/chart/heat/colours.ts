@@ -1,13 +1,13 @@
-/** The colours of a heat map: a logarithmic scale, so that a single slow request is seen beside thousands of fast ones. Pure. */
+/** Colors of a heat map: a logarithmic scale, so that a single slow request is visible next to thousands of fast ones. Pure. */
 import { isPowerOfTen, roundNumbers } from './grid';
 
-/** From few to many; defined for both themes in CSS. */
+/** Colors from few to many requests. CSS defines them for both themes. */
 export const STOPS = [0, 1, 2, 3, 4].map((stop) => `var(--heat-map-${stop})`);
 
-/** More than this many powers of ten below the most are one colour. */
+/** Maximum powers of ten of the scale. Lower rates have the same color. */
 const DECADES = 6;
 
-/** Part of a legend that a label needs. */
+/** Share of the legend's width that a label needs. */
 const ROOM = 0.12;
 
 export interface ColourScale {
@@ -15,7 +15,7 @@ export interface ColourScale {
   high: number;
 }
 
-/** From a power of ten at or below the lowest rate to a round number at or above the highest. */
+/** Return a scale from a power of ten at or below the lowest rate to a round number at or above the highest. */
 export function colourScale([lowest, highest]: readonly [number, number]): ColourScale {
   const power = Math.floor(Math.log10(lowest));
   const high = roundNumbers(Math.max(highest, 10 ** (power + 1)), highest * 100)[0] ?? highest;
@@ -23,13 +23,13 @@ export function colourScale([lowest, highest]: readonly [number, number]): Colou
   return { low: Number(`1e${bottom}`), high };
 }
 
-/** Place of a rate on the scale, 0 to 1. */
+/** Return the position of a rate on the scale, 0 to 1. */
 export function shareOf(rate: number, { low, high }: ColourScale): number {
   const place = Math.log10(rate / low) / Math.log10(high / low);
   return Math.min(1, Math.max(0, place));
 }
 
-/** Powers of ten and the end with their places, as far as there is room for them in a legend. */
+/** Return the labels of a legend: powers of ten, and the end of the scale if there is space. */
 export function marksOf(scale: ColourScale): { rate: number; place: number }[] {
   const tens = roundNumbers(scale.low, scale.high).filter(isPowerOfTen);
   const marks = tens.map((rate) => ({ rate, place: shareOf(rate, scale) }));
@@ -44,7 +44,7 @@ const parsed = (hex: string): Rgb => {
   return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
 };
 
-/** `count` colours from the first to the last of `stops` (#rrggbb), mixed as a CSS gradient does. */
+/** Return `count` colors from the first to the last of `stops` (#rrggbb), interpolated like a CSS gradient. */
 export function shades(stops: readonly string[], count: number): string[] {
   const colours = stops.map(parsed);
   return Array.from({ length: count }, (_, index) => {

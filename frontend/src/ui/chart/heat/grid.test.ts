@@ -27,7 +27,7 @@ const GAP = column(0, [], 0);
 const SILENT = column(0, []);
 
 describe('columns', () => {
-  it('have their seconds where other charts have them', () => {
+  it('are aligned with the seconds of other charts', () => {
     const grid = { from: 100, step: 3 };
     expect([99.6, 100, 102, 102.4, 102.6].map((place) => columnAt(grid, place))).toEqual([
       0, 0, 0, 0, 1,
@@ -37,13 +37,13 @@ describe('columns', () => {
 });
 
 describe('rows', () => {
-  it('begin at equal steps of a logarithmic scale', () => {
+  it('start at equal steps of a logarithmic scale', () => {
     expect(rowStart(40, PER_DECADE)).toBe(100);
     expect(rowStart(60, PER_DECADE)).toBe(1000);
     expect(rowStart(41, PER_DECADE)).toBeCloseTo(112.2, 1);
   });
 
-  it('hold what begins in them, their own beginning included', () => {
+  it('include their start', () => {
     for (const row of [0, 7, 40, 41, 59, 155]) {
       expect(rowOf(rowStart(row, PER_DECADE), PER_DECADE)).toBe(row);
       expect(rowOf(rowStart(row + 0.99, PER_DECADE), PER_DECADE)).toBe(row);
@@ -52,27 +52,27 @@ describe('rows', () => {
 });
 
 describe('cells', () => {
-  it('are requests per second, whatever the width of a column', () => {
+  it('are requests per second for every column width', () => {
     expect([...ratesOf(column(40, [30, 0, 3], 3))]).toEqual([
       [40, 10],
       [42, 1],
     ]);
   });
 
-  it('are counted, and nothing beside them', () => {
+  it('have counts only within the column', () => {
     const some = column(40, [30, 0, 3]);
     expect(requestsOf(some)).toBe(33);
     expect([39, 40, 41, 42, 43].map((row) => countAt(some, row))).toEqual([0, 30, 0, 3, 0]);
     expect(requestsOf(undefined)).toBe(0);
   });
 
-  it('have an extent, unless there was no request', () => {
+  it('have an extent if there are requests', () => {
     const columns = [column(40, [30, 0, 3]), GAP, column(38, [9], 3), undefined];
     expect(extentOf(columns)).toEqual({ rows: [38, 42], rates: [3, 30] });
     expect(extentOf([GAP, SILENT, undefined])).toBeNull();
   });
 
-  it('make a summary', () => {
+  it('have a summary', () => {
     const columns = [column(40, [30, 0, 3]), GAP, column(38, [29, 0, 2])];
     expect(summaryOf(columns)).toEqual({ requests: 64, most: 40, slowest: 42 });
     expect(summaryOf([GAP, SILENT])).toBeNull();
@@ -80,7 +80,7 @@ describe('cells', () => {
 });
 
 describe('gaps', () => {
-  it('are where nobody counted, not where nobody asked', () => {
+  it('are columns without counting, not columns without requests', () => {
     const columns = [column(40, [1]), GAP, GAP, SILENT, GAP, undefined];
     expect(gapsOf({ from: 100, step: 3, perDecade: 20, columns })).toEqual([
       [103, 109],
@@ -98,7 +98,7 @@ describe('axis', () => {
     expect(around(0.5, 3)).toEqual([0.5, 5]);
   });
 
-  it('has labels as close as there is room', () => {
+  it('has as many labels as there is space for', () => {
     expect(roundNumbers(50, 1_000)).toEqual([50, 100, 200, 500, 1_000]);
     expect(ticks(50, 1_000, 6)).toEqual([50, 100, 200, 500, 1_000]);
     expect(ticks(10, 10_000, 6)).toEqual([10, 100, 1_000, 10_000]);
@@ -107,7 +107,7 @@ describe('axis', () => {
 });
 
 describe('toCsv', () => {
-  it('has a line for every cell that anything fell into', () => {
+  it('has a line for every cell with requests', () => {
     const columns = [column(40, [3, 0, 1], 2), GAP];
     expect(toCsv({ from: 0, step: 2, perDecade: PER_DECADE, columns }).split('\n')).toEqual([
       'time,from (µs),to (µs),requests,seconds',

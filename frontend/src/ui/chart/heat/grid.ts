@@ -1,17 +1,17 @@
 /** Rows, columns and figures of a heat map. Pure. */
 import type { Heat, HeatColumn } from './types';
 
-/** Where something that begins with a second begins on the axis: charts draw a second at its own place, so it reaches to both sides. */
+/** Return the axis position at which a second starts. Charts draw a second as a point, so a cell extends half a second to both sides. */
 export const placeOf = (second: number): number => second - 0.5;
 
-/** The column at a place on the axis. */
+/** Return the index of the column at an axis position. */
 export const columnAt = ({ from, step }: Pick<Heat, 'from' | 'step'>, place: number): number =>
   Math.floor((place - placeOf(from)) / step);
 
-/** Where a row begins, in microseconds. */
+/** Return the lower bound of a row in microseconds. */
 export const rowStart = (row: number, perDecade: number): number => 10 ** (row / perDecade);
 
-/** The row that a latency falls into. Rounded, or the beginning of a row would fall below it. */
+/** Return the row of a latency. Rounded, because the lower bound of a row would otherwise be in the row below. */
 export const rowOf = (micros: number, perDecade: number): number =>
   Math.floor(Number((Math.log10(micros) * perDecade).toFixed(6)));
 
@@ -21,7 +21,7 @@ export const requestsOf = (column: HeatColumn | undefined): number =>
 export const countAt = (column: HeatColumn | undefined, row: number): number =>
   column?.counts[row - column.row] ?? 0;
 
-/** Requests per second of every row of a column that anything fell into. */
+/** Yield row and requests per second of every row of a column with requests. */
 export function* ratesOf({ seconds, row, counts }: HeatColumn): Generator<[number, number]> {
   for (const [index, count] of counts.entries()) {
     if (count > 0) yield [row + index, count / Math.max(1, seconds)];
@@ -29,13 +29,13 @@ export function* ratesOf({ seconds, row, counts }: HeatColumn): Generator<[numbe
 }
 
 export interface Extent {
-  /** First and last row that anything fell into. */
+  /** First and last row with requests. */
   rows: [number, number];
   /** Lowest and highest requests per second of one cell. */
   rates: [number, number];
 }
 
-/** Of all cells; null when there was no request. */
+/** Return the extent of all cells; null if there are no requests. */
 export function extentOf(columns: Heat['columns']): Extent | null {
   const rows: [number, number] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const rates: [number, number] = [Number.POSITIVE_INFINITY, 0];
@@ -52,7 +52,7 @@ export function extentOf(columns: Heat['columns']): Extent | null {
 
 const STEPS = [1, 2, 5];
 
-/** 1, 2, 5, 10, 20 … from `low` to `high`, both included. */
+/** Return 1, 2, 5, 10, 20 … from `low` to `high`, both included. */
 export function roundNumbers(low: number, high: number): number[] {
   const found: number[] = [];
   for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
@@ -64,7 +64,7 @@ export function roundNumbers(low: number, high: number): number[] {
 export const isPowerOfTen = (value: number): boolean =>
   Number.isInteger(Number(Math.log10(value).toFixed(6)));
 
-/** The round numbers around a range, so that an axis does not tremble with every sample. */
+/** Return the round numbers around a range, so that an axis does not change with every sample. */
 export function around(low: number, high: number): [number, number] {
   const near = roundNumbers(low / 10, high * 10);
   const [from = low, to = high] = [
@@ -74,7 +74,7 @@ export function around(low: number, high: number): [number, number] {
   return to > from ? [from, to] : [from, near[near.indexOf(from) + 1] ?? to];
 }
 
-/** Labels for a logarithmic axis: with little room only powers of ten. */
+/** Return the labels of a logarithmic axis; only powers of ten if there is little space. */
 export function ticks(low: number, high: number, room: number): number[] {
   const all = roundNumbers(low, high);
   if (all.length <= room) return all;
@@ -85,12 +85,12 @@ export function ticks(low: number, high: number, room: number): number[] {
 
 export interface Summary {
   requests: number;
-  /** Rows: where most requests fell, and the slowest of all. */
+  /** Row with the most requests, and slowest row. */
   most: number;
   slowest: number;
 }
 
-/** A whole heat map in a sentence; null when there was no request. */
+/** Return the summary of a heat map; null if there are no requests. */
 export function summaryOf(columns: Heat['columns']): Summary | null {
   const byRow = new Map<number, number>();
   for (const column of columns) {
@@ -109,7 +109,7 @@ export function summaryOf(columns: Heat['columns']): Summary | null {
   };
 }
 
-/** Spans of columns that nobody counted in, as [from, to] in epoch seconds. */
+/** Return spans in which requests were not counted, as [from, to] in epoch seconds. */
 export function gapsOf({ from, step, columns }: Heat): [number, number][] {
   const found: [number, number][] = [];
   for (const [index, column] of columns.entries()) {

@@ -1,4 +1,4 @@
-/** A heat map: the axes, crosshair, zoom and marks of any chart, with cells instead of lines. */
+/** Plot of a heat map, with cells instead of lines. */
 import uPlot from 'uplot';
 import { format } from '@/lib/format';
 import { drawBands, drawMarks } from '../decorate';
@@ -30,17 +30,17 @@ import { paintCells, paintGaps } from './paint';
 import type { Heat, HeatColumn, HeatSource } from './types';
 
 const SHADES = 32;
-/** Pixels between two labels of the latency axis. */
+/** Minimum distance between two labels of the latency axis in pixels. */
 const LABEL_ROOM = 26;
 const NOTHING: Heat = { from: 0, step: 1, perDecade: 20, columns: [] };
 
 export interface Pointed {
-  /** Epoch second at which the column begins. */
+  /** Epoch second at which the column starts. */
   from: number;
   column: HeatColumn | undefined;
-  /** Null where the crosshair came from another chart. */
+  /** Null if the pointer is on another chart. */
   row: number | null;
-  /** Of the pointer, in pixels. */
+  /** Position of the pointer in pixels. */
   left: number;
 }
 
@@ -96,7 +96,7 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
     return {
       width,
       height,
-      // The last label of the time axis reaches beyond its end.
+      // The last label of the time axis extends beyond its end.
       padding: [8, 28, 0, 0],
       legend: { show: false },
       ...timeZone(zone),
@@ -143,7 +143,7 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
     this.sayMark();
   }
 
-  /** Tells what is under the crosshair. */
+  /** Report the cell under the crosshair. */
   private point(): void {
     const { left = -1, top = -1 } = this.plot.cursor;
     const { from, step, columns, perDecade } = this.heat;

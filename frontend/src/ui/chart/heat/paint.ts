@@ -1,19 +1,19 @@
-/** Paints a heat map into a plot: cells, and hatching where nobody knows what happened. */
+/** Painting of a heat map: cells, and hatching for gaps. */
 import uPlot from 'uplot';
 import { type ColourScale, shareOf } from './colours';
 import { gapsOf, placeOf, ratesOf, rowStart } from './grid';
 import type { Heat } from './types';
 
-/** Width from which a gap says what it is. */
+/** Minimum width in pixels of a gap with a label. */
 const WORDS_WIDTH = 64;
 
-interface Look {
+interface CellStyle {
   scale: ColourScale;
-  /** From few to many. */
+  /** Colors from few to many requests. */
   shades: readonly string[];
 }
 
-export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: Look): void {
+export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: CellStyle): void {
   const { ctx } = plot;
   const x = (second: number) => Math.round(plot.valToPos(placeOf(second), 'x', true));
   const y = memoized((row: number) =>
@@ -37,7 +37,7 @@ export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: Look): vo
 interface GapColours {
   line: string;
   surface: string;
-  /** Null where words are not needed. */
+  /** Null if no label is needed. */
   text: string | null;
 }
 
@@ -68,12 +68,12 @@ export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapC
     ctx.stroke();
     ctx.restore();
     if (text && (right - left) / ratio >= WORDS_WIDTH) {
-      say(plot, (left + right) / 2, text, surface);
+      drawLabel(plot, (left + right) / 2, text, surface);
     }
   }
 }
 
-function say(plot: uPlot, middle: number, text: string, surface: string): void {
+function drawLabel(plot: uPlot, middle: number, text: string, surface: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
   const words = 'No data';

@@ -1,31 +1,31 @@
-/** What a heat map needs to know: how many requests took how long, column by column; where from is not its business. */
+/** Types of heat maps: numbers of requests by time and latency. Heat maps do not depend on the origin of the data. */
 
 export interface HeatColumn {
-  /** In how many seconds requests were counted; 0 = nobody knows what happened. */
+  /** Number of seconds in which requests were counted; 0 for a gap. */
   seconds: number;
-  /** The first row that anything fell into: it begins at 10 ** (row / perDecade) microseconds. */
+  /** First row with requests. Its lower bound is 10 ** (row / perDecade) microseconds. */
   row: number;
-  /** Requests in that row and those above it; empty when there were none. */
+  /** Requests in this row and the rows above; empty if there are none. */
   counts: readonly number[];
 }
 
 export interface Heat {
-  /** Epoch second at which the first column begins, and seconds of each. */
+  /** Epoch second at which the first column starts, and seconds of each column. */
   from: number;
   step: number;
   perDecade: number;
-  /** Undefined where it may still be told. */
+  /** Undefined for columns that are not loaded yet. */
   columns: readonly (HeatColumn | undefined)[];
 }
 
 export interface HeatSource {
-  /** What is known of [from, to]; columns may reach beyond. */
+  /** Returns the known data of [from, to]. Columns can extend beyond this range. */
   read: (from: number, to: number) => Heat;
   subscribe: (listener: () => void) => () => void;
-  /** Why there is nothing at the moment, if the source knows. */
+  /** Reason why there is currently no data, if known. */
   reason: () => string | undefined;
-  /** Nothing is there yet, and is on its way. */
+  /** Whether data is loading. */
   pending?: () => boolean;
-  /** The REST call that returns the same numbers. */
+  /** Returns the REST call for the same data. */
   apiCall: (from: number, to: number) => string;
 }
