@@ -71,12 +71,12 @@ const LOOKS: Look[] = [
   { name: 'node', path: () => '/nodes/1', ready: figures },
   { name: 'alarms', path: () => '/alarms', ready: shown('Ended in this time range') },
   { name: 'events', path: () => '/events', ready: rows('Events') },
-  { name: 'no-such-page', path: () => '/nowhere', ready: shown('There is no such page') },
+  { name: 'no-such-page', path: () => '/nowhere', ready: shown('Page not found') },
   {
     name: 'no-such-database',
     slow: true,
     path: () => '/databases/999/metrics',
-    ready: shown(/no database 999/),
+    ready: shown('Database 999 does not exist'),
   },
 ];
 

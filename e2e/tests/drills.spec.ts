@@ -86,7 +86,7 @@ test('a node is rebooted: its incident is told from down to in sync', { tag: '@s
   const banner = frame.banners.getByText(`Node ${NODE} has been down`);
   await expect(banner).toBeVisible(WELL);
   await expect(timeline.marks(/^Node 2 /).first()).toBeVisible();
-  await frame.banners.getByRole('link', { name: 'Look' }).click();
+  await frame.banners.getByRole('link', { name: 'View details' }).click();
 
   await expect(page).toHaveURL(/\/timeline\/incident\/\d+/);
   await expect(frame.heading(/Node 2 was down for .*(resynced in|back in sync)/)).toBeVisible(WELL);

@@ -333,6 +333,6 @@ test('a user whose role reaches one database sees no other', { tag: '@slow' }, a
   await other.goto('/databases');
   await expect(other.getByRole('button', { name: 'Create database' })).toBeDisabled();
   await other.goto('/databases/1');
-  await expect(other.getByRole('main')).toContainText('There is no database 1');
+  await expect(other.getByRole('main')).toContainText('Database 1 does not exist');
   await theirs.close();
 });

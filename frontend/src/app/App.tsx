@@ -1,4 +1,4 @@
-/** Providers around the router. */
+/** Root component: providers and router. */
 import { MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
@@ -21,7 +21,7 @@ whenSignedOut(() => {
   }
 });
 
-// Not before somebody has signed in; elsewhere the guard of the router knows what to do without a session.
+// Not on the sign-in page. On other pages, the router redirects to it if there is no session.
 if (location.pathname !== '/login') prefetch(client);
 preloadPages(router);
 

@@ -8,7 +8,7 @@ const sources = import.meta.glob<string>('/src/**/*.tsx', {
   eager: true,
 });
 
-it('has the styles of every component that is in use', () => {
+it('includes the styles of all components in use', () => {
   const root = new URL('../../../', import.meta.url);
   const styled = new Set(readdirSync(new URL(STYLES, root)));
   const loaded = readFileSync(new URL('frontend/src/app/mantine.css', root), 'utf8');

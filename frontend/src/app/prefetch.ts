@@ -1,4 +1,4 @@
-/** What every page shows, asked for while the first one is still being built. */
+/** Prefetching of data that every page shows, and of the code of all pages. */
 import type { QueryClient } from '@tanstack/react-query';
 import type { AnyRoute, AnyRouter } from '@tanstack/react-router';
 import { actionsQuery } from '@/api/actions';
@@ -17,10 +17,10 @@ export function prefetch(client: QueryClient): void {
   void client.prefetchQuery(actionsQuery);
 }
 
-/** Who stays this long will open others; who only passes by is not to pay for them. */
+/** Delay before pages are preloaded, so that short visits do not load them. */
 const STAYED_MS = 10_000;
 
-/** Loads the code of all pages after a while, so that each opens also while the console cannot be reached. */
+/** Load the code of all pages after a delay, so that they also open while the console is unreachable. */
 export function preloadPages(router: AnyRouter): void {
   const stop = router.subscribe('onRendered', () => {
     stop();
@@ -31,12 +31,12 @@ export function preloadPages(router: AnyRouter): void {
       try {
         await router.loadRouteChunk(route);
       } catch {
-        return; // It is asked for again when somebody opens the page.
+        return; // The code is loaded when the page is opened.
       }
     }
   };
 }
 
-/** Not every browser tells when it is idle. */
+/** Run a function when the browser is idle, or immediately if the browser does not support this. */
 const whenIdle = (act: () => void): unknown =>
   'requestIdleCallback' in window ? requestIdleCallback(act) : act();

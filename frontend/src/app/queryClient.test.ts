@@ -3,28 +3,28 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ApiError } from '@/api/http';
 import { createQueryClient } from './queryClient';
 
-describe('the page', () => {
+describe('createQueryClient', () => {
   afterEach(() => onlineManager.setOnline(true));
 
-  it('asks and orders also while the browser believes that there is no network', async () => {
+  it('sends queries and mutations while the browser reports no network', async () => {
     onlineManager.setOnline(false);
     const client = createQueryClient();
-    const asked = client.fetchQuery({ queryKey: ['nodes'], queryFn: async () => 'three nodes' });
-    expect(await asked).toBe('three nodes');
-    const order = new MutationObserver(client, { mutationFn: async () => 'ordered' });
-    expect(await order.mutate()).toBe('ordered');
+    const fetched = client.fetchQuery({ queryKey: ['nodes'], queryFn: async () => 'three nodes' });
+    expect(await fetched).toBe('three nodes');
+    const mutation = new MutationObserver(client, { mutationFn: async () => 'started' });
+    expect(await mutation.mutate()).toBe('started');
   });
 
-  it('does not ask again for what was refused', async () => {
-    let asked = 0;
+  it('does not retry refused requests', async () => {
+    let fetched = 0;
     const queryFn = async () => {
-      asked += 1;
+      fetched += 1;
       throw new ApiError(404, 'not_found', 'It is not there.');
     };
     const client = createQueryClient();
-    // As a component would: what is fetched by hand is never asked for again.
+    // Use the retry setting of a component, because `fetchQuery` does not retry by default.
     const { retry } = client.defaultQueryOptions({ queryKey: ['x'] });
     await expect(client.fetchQuery({ queryKey: ['x'], queryFn, retry })).rejects.toThrow();
-    expect(asked).toBe(1);
+    expect(fetched).toBe(1);
   });
 });

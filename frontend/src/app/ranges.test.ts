@@ -10,32 +10,32 @@ const kept = (step: number, retention: number, age: number) => ({
 });
 
 describe('oldestSecond', () => {
-  it('does not take the beginning of a long interval for data', () => {
+  it('ignores the start of long intervals without data', () => {
     const all = [kept(1, 3_600, 100), kept(300, 14 * DAY, 100), kept(604_800, 3_660 * DAY, 100)];
     expect(oldestSecond(all, NOW)).toBe(NOW - 100);
   });
 
-  it('asks a coarser resolution where the finer one has begun to forget', () => {
+  it('uses a coarser resolution if the finer one has dropped data', () => {
     const all = [kept(1, 3_600, 3_600), kept(10, DAY, 7_000)];
     expect(oldestSecond(all, NOW)).toBe(NOW - 7_000);
   });
 
-  it('knows when there is nothing', () => {
+  it('returns NaN without stored metrics', () => {
     expect(oldestSecond([], NOW)).toBeNaN();
   });
 });
 
 describe('whyNot', () => {
-  it('offers a stored range once it shows more than the shorter one', () => {
+  it('allows a stored range if it shows more than the shorter one', () => {
     expect(whyNot(3_600, NOW - 901, NOW)).toBeUndefined();
     expect(whyNot(3_600, NOW - 120, NOW)).toBe(
-      'Stored history goes back 2\u00a0min: a shorter range shows all of it',
+      'Stored metrics go back 2\u00a0min: a shorter range shows all of them',
     );
     expect(whyNot(86_400, NOW - 7_200, NOW)).toContain('2\u00a0h');
-    expect(whyNot(86_400, Number.NaN, NOW)).toBe('Nothing is stored yet');
+    expect(whyNot(86_400, Number.NaN, NOW)).toBe('No metrics are stored yet');
   });
 
-  it('never takes away what the stream brings', () => {
+  it('always allows live ranges', () => {
     expect(whyNot(900, Number.NaN, NOW)).toBeUndefined();
   });
 });

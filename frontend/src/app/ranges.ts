@@ -1,4 +1,4 @@
-/** The time ranges one can choose, what they are called, and which of them have nothing to show. Pure. */
+/** Selectable time ranges with their labels, and reasons why a range is not useful. Pure. */
 import { dated, year } from '@/lib/dates';
 import { clock, duration, type Zone } from '@/lib/time';
 import { RANGES, type Range } from './search';
@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<Range, string>> = {
   31536000: '1 year',
 };
 
-/** These come with the stream, every second; longer ones are stored averages. */
+/** Ranges with samples of every second from the stream. Longer ranges show stored averages. */
 export const LIVE_RANGES = RANGES.filter((seconds) => seconds <= 900);
 export const STORED_RANGES = RANGES.filter((seconds) => seconds > 900);
 
@@ -27,21 +27,21 @@ interface Kept {
   retention: number;
 }
 
-/** First second that is stored, of what is kept in each resolution, finest first; NaN when nothing is. */
+/** Return the first stored second from the retained ranges of all resolutions, finest first; NaN if nothing is stored. */
 export function oldestSecond(kept: readonly Kept[], now: number): number {
-  // Coarse intervals begin before the first sample in them. The finest resolution that has lost
-  // nothing yet knows better.
+  // Coarse intervals start before their first sample, so use the finest resolution that has not
+  // dropped any data yet.
   const whole = kept.find(({ from, step, retention }) => from > now - retention + 2 * step);
   return (whole ?? kept.at(-1))?.from ?? Number.NaN;
 }
 
-/** Why a range would show no more than a shorter one; undefined when it does. */
+/** Return why a range shows no more than a shorter one; undefined if it shows more. */
 export function whyNot(range: Range, oldest: number, now: number): string | undefined {
   const shorter = RANGES[RANGES.indexOf(range) - 1];
   if (range <= 900 || shorter === undefined) return undefined;
-  if (Number.isNaN(oldest)) return 'Nothing is stored yet';
+  if (Number.isNaN(oldest)) return 'No metrics are stored yet';
   if (now - oldest > shorter) return undefined;
-  return `Stored history goes back ${duration(now - oldest)}: a shorter range shows all of it`;
+  return `Stored metrics go back ${duration(now - oldest)}: a shorter range shows all of them`;
 }
 
 /** 3 Mar 14:03:07–14:05:00 · 3 Mar 14:03–5 Mar 02:00 */

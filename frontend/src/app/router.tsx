@@ -1,4 +1,4 @@
-/** All addresses of the page. Heavy pages are loaded when they are first opened. */
+/** Routes of the web UI. Most pages are loaded when they are first opened. */
 import type { QueryClient } from '@tanstack/react-query';
 import {
   createRootRouteWithContext,

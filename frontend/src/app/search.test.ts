@@ -3,14 +3,14 @@ import { GROUPS } from '@/features/timeline/kinds';
 import { eventSearch, frameSearch, loginSearch, timelineSearch } from './search';
 
 describe('search', () => {
-  it('keeps known ranges and leaves the default out of the address', () => {
+  it('keeps known ranges and omits the default from the address', () => {
     expect(frameSearch({ range: 900 }).range).toBe(900);
     expect(frameSearch({ range: '60' }).range).toBe(60);
     expect(frameSearch({ range: 300 }).range).toBeUndefined();
     expect(frameSearch({ range: 7 }).range).toBeUndefined();
   });
 
-  it('takes a zoom only when it is one', () => {
+  it('accepts only valid zoom windows', () => {
     const [from, to] = [1_700_000_010, 1_700_000_020];
     expect(frameSearch({ from, to })).toMatchObject({ from, to });
     expect(frameSearch({ from: to, to: from }).from).toBeUndefined();
@@ -20,14 +20,14 @@ describe('search', () => {
     expect(frameSearch({}).from).toBeUndefined();
   });
 
-  it('never leads to another site after signing in', () => {
+  it('rejects redirects to other sites after signing in', () => {
     expect(loginSearch({ next: '/nodes?range=60' }).next).toBe('/nodes?range=60');
     expect(loginSearch({ next: '//evil.example' }).next).toBeUndefined();
     expect(loginSearch({ next: '/\\evil.example' }).next).toBeUndefined();
     expect(loginSearch({ next: 'https://evil.example' }).next).toBeUndefined();
   });
 
-  it('drops filters nobody knows', () => {
+  it('drops unknown filters', () => {
     expect(eventSearch({ severity: 'LOUD', source: 'node', text: 5 })).toEqual({
       span: undefined,
       severity: undefined,
@@ -38,7 +38,7 @@ describe('search', () => {
 });
 
 describe('timelineSearch', () => {
-  it('takes every kind that the timeline can be narrowed to, and no other', () => {
+  it('accepts exactly the filters of the timeline', () => {
     for (const kind of Object.keys(GROUPS)) expect(timelineSearch({ kind }).kind).toBe(kind);
     expect(timelineSearch({ kind: 'logins' }).kind).toBeUndefined();
   });

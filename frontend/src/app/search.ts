@@ -1,4 +1,4 @@
-/** What the address bar may hold; anything else is dropped. */
+/** Validation of search parameters in the address. Invalid parameters are dropped. */
 import { GROUPS, type Group } from '@/features/timeline/kinds';
 import { isStep } from '@/lib/resolution';
 import { windowFault } from '@/lib/timeWindow';
@@ -18,12 +18,12 @@ const oneOf = <T extends string>(value: unknown, choices: readonly T[]): T | und
   choices.find((choice) => choice === value);
 
 export interface FrameSearch {
-  /** Seconds; absent means the default. */
+  /** Seconds; undefined for the default. */
   range?: Range | undefined;
   /** A zoomed window, epoch seconds. */
   from?: number | undefined;
   to?: number | undefined;
-  /** Seconds of one interval of that window, when a link says so. */
+  /** Resolution of the window in seconds, if the link contains one. */
   res?: number | undefined;
 }
 
@@ -42,20 +42,20 @@ export function frameSearch(raw: Raw, now = Date.now() / 1000): FrameSearch {
 
 export interface LoginSearch {
   next?: string | undefined;
-  /** The code of what single sign-on was refused with. */
+  /** The error code of a failed single sign-on. */
   refused?: string | undefined;
 }
 
 export const loginSearch = (raw: Raw): LoginSearch => {
   const next = text(raw.next);
   return {
-    // Only a path of this page: never send anybody to another site after signing in.
+    // Accept only paths of the web UI, to prevent redirects to other sites after signing in.
     next: next && /^\/(?![/\\])/.test(next) ? next : undefined,
     refused: text(raw.refused),
   };
 };
 
-/** What a metrics page compares; absent means the whole. */
+/** Levels of comparison of a metrics page; undefined for no comparison. */
 const LEVELS = ['nodes', 'databases', 'shards'] as const;
 
 export interface MetricsSearch {
@@ -74,15 +74,15 @@ export const metricsSearch = (raw: Raw): MetricsSearch => ({
   right: text(raw.right),
 });
 
-/** Uids of the runs to compare, the base first. */
+/** Uids of the runs to compare, starting with the base. */
 export const compareSearch = (raw: Raw): { uids: string } => ({ uids: text(raw.uids) ?? '' });
 
-/** The database that a new run begins with. */
+/** Preselected database of a new run. */
 export const newRunSearch = (raw: Raw): { bdb?: number | undefined } => ({
   bdb: Number.isInteger(Number(raw.bdb)) && raw.bdb !== undefined ? Number(raw.bdb) : undefined,
 });
 
-/** Words that databases are narrowed by. */
+/** Text filter of the list of databases. */
 export const databasesSearch = (raw: Raw): { q?: string | undefined } => ({ q: text(raw.q) });
 
 export interface ShardsSearch {
@@ -100,7 +100,7 @@ export interface TimelineSearch {
   node?: number | undefined;
   bdb?: number | undefined;
   kind?: Group | undefined;
-  /** Uids of the chosen events, or "action:" and the uid of one. */
+  /** Uids of the selected events, or "action:" with the uid of an action. */
   event?: string | undefined;
 }
 
@@ -130,7 +130,7 @@ export const auditSearch = (raw: Raw): AuditSearch => ({
 });
 
 export interface EventSearch {
-  /** Of the header's time range, or all there are. */
+  /** Events of the time range in the header, or all events. */
   span?: 'range' | 'all' | undefined;
   severity?: string | undefined;
   source?: string | undefined;

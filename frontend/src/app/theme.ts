@@ -1,4 +1,4 @@
-/** Mantine wearing our colours: the neutral surfaces and the one accent of theme.css. */
+/** Mantine theme with the colors of theme.css: neutral surfaces and one accent color. */
 import { createTheme, type MantineColorsTuple } from '@mantine/core';
 
 const accent: MantineColorsTuple = [
@@ -27,7 +27,7 @@ const dark: MantineColorsTuple = [
   '#0b0d11',
 ];
 
-/** Input first, help below: fields in a row stay aligned whatever the length of their help. */
+/** Help text below the input, so that fields in a row stay aligned. */
 const field = {
   defaultProps: {
     size: 'sm',
@@ -47,7 +47,7 @@ export const theme = createTheme({
   fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '16px', xl: '20px' },
   respectReducedMotion: true,
   components: {
-    // Mantine writes a yellow alert's title in yellow, which nobody can read.
+    // Mantine's yellow title of yellow alerts has too little contrast.
     Alert: { styles: { title: { color: 'var(--text)' } } },
     Button: { defaultProps: { size: 'xs' } },
     TextInput: field,
@@ -65,7 +65,7 @@ export const theme = createTheme({
     },
     Tooltip: { defaultProps: { openDelay: 300, multiline: true, maw: 320, withArrow: true } },
     Skeleton: { classNames: { root: 'skeleton' } },
-    // The placeholder would be a child that a menu must not have.
+    // The placeholder is an invalid child of a menu for screen readers.
     Menu: {
       defaultProps: {
         shadow: 'sm',

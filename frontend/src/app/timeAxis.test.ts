@@ -14,7 +14,7 @@ function axisAt(search: FrameSearch) {
 }
 
 describe('PageTimeAxis', () => {
-  it('moves every second over what the stream brings', () => {
+  it('moves every second in live ranges', () => {
     const { axis, clock } = axisAt({});
     expect(axis.window()).toEqual({ from: NOW - 300, to: NOW });
     clock.now += 1;
@@ -22,7 +22,7 @@ describe('PageTimeAxis', () => {
     expect(axis.step()).toBe(1);
   });
 
-  it('moves in whole intervals over stored history', () => {
+  it('moves in complete intervals in stored ranges', () => {
     const { axis, clock } = axisAt({ range: 86_400 });
     const to = Date.parse('2026-03-04T10:10:00Z') / 1000;
     expect(axis.window()).toEqual({ from: to - 86_400, to });
@@ -33,7 +33,7 @@ describe('PageTimeAxis', () => {
     expect(axis.window().to).toBe(to + 300);
   });
 
-  it('goes back zoom by zoom', () => {
+  it('resets one zoom at a time', () => {
     const { axis } = axisAt({});
     axis.zoom(NOW - 200, NOW - 100);
     axis.zoom(NOW - 150, NOW - 120);
@@ -45,19 +45,19 @@ describe('PageTimeAxis', () => {
     expect(axis.live.get()).toBe(true);
   });
 
-  it('takes one drag for one zoom, however many charts tell it', () => {
-    const told: FrameSearch[] = [];
-    const axis = new PageTimeAxis({ edge: () => NOW }, (place) => told.push(place));
+  it('zooms once if several charts report the same drag', () => {
+    const navigated: FrameSearch[] = [];
+    const axis = new PageTimeAxis({ edge: () => NOW }, (place) => navigated.push(place));
     axis.follow({ from: NOW - 200, to: NOW - 100 });
     axis.zoom(NOW - 150, NOW - 120);
     axis.zoom(NOW - 150, NOW - 120);
     axis.follow({ from: NOW - 150, to: NOW - 120 });
     axis.reset();
     axis.reset();
-    expect(told.slice(-2).map(({ from }) => from)).toEqual([NOW - 200, undefined]);
+    expect(navigated.slice(-2).map(({ from }) => from)).toEqual([NOW - 200, undefined]);
   });
 
-  it('shifts, but not into the future', () => {
+  it('does not shift into the future', () => {
     const { axis } = axisAt({});
     axis.shift(-0.5);
     expect(axis.window()).toEqual({ from: NOW - 450, to: NOW - 150 });
@@ -66,7 +66,7 @@ describe('PageTimeAxis', () => {
     expect(axis.window().to).toBe(NOW);
   });
 
-  it('stands still while paused', () => {
+  it('does not move while paused', () => {
     const { axis, clock } = axisAt({});
     axis.toggleLive();
     clock.now += 10;

@@ -1,6 +1,6 @@
 /**
- * The time axis all charts share: follows the stream while live, stands still while paused, and
- * shows a fixed window while zoomed. Range and window live in the address.
+ * Time axis that all charts share: it follows the stream while live, does not move while paused, and
+ * shows a fixed window while zoomed. Range and window are stored in the address.
  */
 import { chooseStep, intervalCount, intervalStart } from '@/lib/resolution';
 import { createStore } from '@/lib/store';
@@ -17,9 +17,9 @@ interface Window {
   to: number;
 }
 
-/** Up to here a range comes second by second with the stream. */
-const STREAMED = 900;
-const EVERYTHING: Place = { from: undefined, to: undefined, res: undefined };
+/** Longest range in seconds that the stream provides with every second. */
+const LIVE_RANGE_MAX = 900;
+const NO_ZOOM: Place = { from: undefined, to: undefined, res: undefined };
 
 export class PageTimeAxis implements TimeAxis {
   /** False while paused or zoomed. */
@@ -27,9 +27,9 @@ export class PageTimeAxis implements TimeAxis {
   private range: number = DEFAULT_RANGE;
   private frozen: number | null = null;
   private zoomed: Window | null = null;
-  private wantedStep: number | undefined;
+  private requestedStep: number | undefined;
   private points = 1_000;
-  /** Windows to go back to, the latest last. */
+  /** Earlier zoom windows, the latest last. */
   private readonly trail: Window[] = [];
   private readonly listeners = new Set<() => void>();
 
@@ -41,8 +41,8 @@ export class PageTimeAxis implements TimeAxis {
   window(): Window {
     if (this.zoomed) return this.zoomed;
     const now = this.frozen ?? this.source.edge();
-    if (this.range <= STREAMED) return { from: now - this.range, to: now };
-    // Moves in whole intervals: between two of them there is nothing new to draw.
+    if (this.range <= LIVE_RANGE_MAX) return { from: now - this.range, to: now };
+    // Move in complete intervals, because there is no new data between them.
     const step = chooseStep(now - this.range, now, this.points, now);
     const to = intervalStart(now, step) + step;
     return { from: to - this.range, to };
@@ -50,13 +50,13 @@ export class PageTimeAxis implements TimeAxis {
 
   step(): number {
     const { from, to } = this.window();
-    const { wantedStep, points } = this;
-    // A link brings its resolution along, unless that would be more than anybody can see.
-    if (wantedStep && intervalCount(from, to, wantedStep) <= 4 * points) return wantedStep;
+    const { requestedStep, points } = this;
+    // Use the resolution of the link unless it has far more points than the chart can show.
+    if (requestedStep && intervalCount(from, to, requestedStep) <= 4 * points) return requestedStep;
     return chooseStep(from, to, points, this.source.edge());
   }
 
-  /** How many points a chart can show, from the width of the page. */
+  /** Set the number of points of a chart from the width of the page. */
   fit(width: number): void {
     const points = Math.min(2_000, Math.max(800, Math.ceil(width / 400) * 400));
     if (points === this.points) return;
@@ -70,29 +70,29 @@ export class PageTimeAxis implements TimeAxis {
   }
 
   zoom(from: number, to: number): void {
-    // Charts are synced: one drag may be told by several of them.
+    // Charts are synchronized, so several of them can report the same drag.
     if (this.zoomed && this.trail.at(-1) !== this.zoomed) this.trail.push(this.zoomed);
     this.navigate({ from: Math.max(from, EARLIEST, to - WIDEST), to, res: undefined });
   }
 
   reset(): void {
     const before = this.trail.pop();
-    this.navigate(before ? { ...before, res: undefined } : EVERYTHING);
+    this.navigate(before ? { ...before, res: undefined } : NO_ZOOM);
   }
 
-  /** Moves the window by a part of its width; the future cannot be shown. */
+  /** Move the window by a fraction of its width, but not into the future. */
   shift(part: number): void {
     const { from, to } = this.window();
     const step = Math.round((to - from) * part);
     const last = Math.min(to + step, Math.max(to, this.source.edge()));
-    this.navigate({ from: last - (to - from), to: last, res: this.wantedStep });
+    this.navigate({ from: last - (to - from), to: last, res: this.requestedStep });
   }
 
   toggleLive(): void {
     if (this.zoomed) {
       this.frozen = null;
       this.trail.length = 0;
-      this.navigate(EVERYTHING);
+      this.navigate(NO_ZOOM);
     } else {
       this.frozen = this.frozen === null ? this.source.edge() : null;
     }
@@ -109,12 +109,12 @@ export class PageTimeAxis implements TimeAxis {
     return url.href;
   }
 
-  /** The address changed. */
+  /** Apply the parameters of a changed address. */
   follow(search: FrameSearch): void {
     this.range = search.range ?? DEFAULT_RANGE;
     const { from, to, res } = search;
     this.zoomed = from !== undefined && to !== undefined ? { from, to } : null;
-    this.wantedStep = this.zoomed ? res : undefined;
+    this.requestedStep = this.zoomed ? res : undefined;
     if (!this.zoomed) this.trail.length = 0;
     this.changed();
   }

@@ -1,4 +1,4 @@
-/** Which part of the log the pages of events show: that of the header's time range when one is chosen, else all. */
+/** Time span of the event pages: the time range in the header if one is selected, otherwise all events. */
 import { useSearch } from '@tanstack/react-router';
 import { useWindow } from '@/live/useWindow';
 import { useZone } from '@/ui/zone';
@@ -7,7 +7,7 @@ import { DEFAULT_RANGE } from './search';
 
 export interface EventSpan {
   chosen: 'range' | 'all';
-  /** What the range is called. */
+  /** Label of the time range. */
   word: string;
   stime: string | undefined;
   etime: string | undefined;
@@ -25,7 +25,7 @@ export function useEventSpan(span: 'range' | 'all' | undefined): EventSpan {
     chosen,
     word: fixed ? windowWord(from, to, zone) : `Last ${rangeWord(range)}`,
     stime: chosen === 'range' ? iso(fixed ? from : window.from) : undefined,
-    // What happens from now on belongs to a range that follows time.
+    // A live range also includes later events.
     etime: chosen === 'range' && fixed ? iso(to) : undefined,
   };
 }

@@ -4,7 +4,7 @@ import { whyUnmeasured } from './useLatencyReason';
 const down = (detail = '') => ({ status: 'down' as const, detail });
 
 describe('whyUnmeasured', () => {
-  it('blames the endpoint only when none of its proxies runs', () => {
+  it('reports the endpoint only if none of its proxies is running', () => {
     expect(whyUnmeasured([])).toBeUndefined();
     expect(whyUnmeasured([down(), { status: 'active', detail: '' }])).toBeUndefined();
     expect(whyUnmeasured([down(), down('Port 12000 is taken.')])).toBe(

@@ -1,10 +1,10 @@
-/** Why there is no latency at the moment: nobody asked for anything, or nobody would hear it. */
+/** Reason why there is currently no latency data: the proxies are not running. */
 import { useQuery } from '@tanstack/react-query';
 import { endpointQuery, proxiesQuery } from '@/api/endpoints';
 import type { EndpointProxy, NodeProxy } from '@/api/types';
 import type { Reasons } from '@/features/metrics/MetricChart';
 
-/** Of one database, or of all; undefined while its proxies run, or are not known. */
+/** Return the reason for one database, or for all; undefined while proxies are running or unknown. */
 export function useLatencyReason(bdb?: number): Reasons | undefined {
   const all = useQuery({ ...proxiesQuery, enabled: bdb === undefined }).data;
   const own = useQuery({ ...endpointQuery(bdb ?? 0), enabled: bdb !== undefined }).data;
@@ -12,9 +12,9 @@ export function useLatencyReason(bdb?: number): Reasons | undefined {
   return reason ? { latency: reason } : undefined;
 }
 
-type Looked = Pick<EndpointProxy | NodeProxy, 'status' | 'detail'>;
+type ProxyState = Pick<EndpointProxy | NodeProxy, 'status' | 'detail'>;
 
-export function whyUnmeasured(proxies: readonly Looked[] = []): string | undefined {
+export function whyUnmeasured(proxies: readonly ProxyState[] = []): string | undefined {
   if (!proxies.length || proxies.some(({ status }) => status !== 'down')) return undefined;
   const detail = proxies.find(({ detail: text }) => text)?.detail;
   return ['The endpoint is not running.', detail].filter(Boolean).join(' ');

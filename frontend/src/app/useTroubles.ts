@@ -1,4 +1,4 @@
-/** What is wrong right now, from the objects, the alarms that are raised and the incidents that go on. */
+/** Current problems, from the state of objects, active alarms and open incidents. */
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { bdbsQuery } from '@/api/bdbs';

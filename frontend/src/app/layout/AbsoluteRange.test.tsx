@@ -7,7 +7,7 @@ import { AbsoluteRange } from './AbsoluteRange';
 const NOW = Date.parse('2026-03-04T10:00:00Z') / 1000;
 
 describe('AbsoluteRange', () => {
-  it('takes no mistyped year', () => {
+  it('rejects an invalid year', () => {
     const onChoose = vi.fn();
     render(
       <MantineProvider>

@@ -1,4 +1,4 @@
-/** From and to as two fields, in the zone the reader has chosen. */
+/** Fields for the start and end of a time range, in the selected time zone. */
 import { Button } from '@mantine/core';
 import { type FormEvent, useId, useState } from 'react';
 import { fromField, toField } from '@/lib/dates';

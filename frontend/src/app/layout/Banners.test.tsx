@@ -46,7 +46,7 @@ const lost = (seconds: number, attempt: number): StreamState => ({
 });
 
 describe('Banners', () => {
-  // The time of day stands still: a busy machine takes seconds to show something.
+  // The clock is stopped, because rendering can take seconds on a busy machine.
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date'] });
     Object.assign(now, { stream: { phase: 'live' }, fault: null, troubles: [], retried: 0 });
@@ -56,12 +56,12 @@ describe('Banners', () => {
     vi.useRealTimers();
   });
 
-  it('are silent while all is well', () => {
+  it('are empty without problems', () => {
     show();
     expect(screen.getByRole('status').textContent).toBe('');
   });
 
-  it('tell that the stream is lost, since when, and try again at once when told', () => {
+  it('show that the connection is lost, since when, and retry on request', () => {
     now.stream = lost(12, 3);
     show();
     expect(screen.getByText(/Connection to the console lost/).textContent).toMatch(
@@ -71,19 +71,19 @@ describe('Banners', () => {
     expect(now.retried).toBe(1);
   });
 
-  it('do not mention a break that mends itself', () => {
+  it('do not show short interruptions', () => {
     now.stream = lost(0, 1);
     show();
     expect(screen.queryByText(/Connection to the console lost/)).toBeNull();
   });
 
-  it('tell that a part of the page does not follow', () => {
+  it('show that part of the page is not live', () => {
     now.fault = 'no such series';
     show();
-    expect(screen.getByText(/does not follow the newest samples: no such series/)).toBeTruthy();
+    expect(screen.getByText(/does not show the newest samples: no such series/)).toBeTruthy();
   });
 
-  it('tell what is worth a banner on every page, and nothing less', () => {
+  it('show only problems that have a banner on every page', () => {
     const link = { to: '/timeline' } as const;
     now.troubles = [
       { tone: 'broken', text: 'Node 2 has been down', banner: true, link },

@@ -1,4 +1,4 @@
-/** Only what needs a look now: the stream is lost, a drill runs, a node is lost, shards are down. */
+/** Banners for urgent problems: the connection is lost, a drill is running, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useRunningDrills } from '@/api/actions';
@@ -26,9 +26,9 @@ export function Banners() {
       {fault !== null && (
         <div className={classes.banner} data-tone="attention">
           <StatusIcon tone="attention" />
-          <span>A part of this page does not follow the newest samples: {fault}</span>
+          <span>Part of this page does not show the newest samples: {fault}</span>
           <Button size="compact-xs" variant="default" onClick={() => location.reload()}>
-            Load the page anew
+            Reload page
           </Button>
         </div>
       )}
@@ -36,7 +36,7 @@ export function Banners() {
         <DrillRuns key={drill.action_uid} drill={drill} watched={pathname === '/timeline'} />
       ))}
       {troubles
-        // The overview itself begins with them, and the page of the incident is about it.
+        // The overview page and the page of the incident already show the problem.
         .filter((trouble) => trouble.banner && pathname !== '/' && pathname !== trouble.page)
         .map((trouble) => (
           <div key={trouble.text} className={classes.banner} data-tone={trouble.tone}>
@@ -49,28 +49,28 @@ export function Banners() {
                   for <Elapsed since={trouble.since} unspoken />
                 </>
               )}
-              {/* Percents in it would be read aloud at each step. */}
+              {/* Screen readers would read each change of the percentage. */}
               <span aria-live="off">{trouble.rest?.map((part) => `; ${part}`)}</span>
             </span>
-            <Link {...trouble.link}>Look</Link>
+            <Link {...trouble.link}>View details</Link>
           </div>
         ))}
     </div>
   );
 }
 
-/** What breaks now was broken on purpose. */
+/** Banner of a running drill, whose failures are intentional. */
 function DrillRuns({ drill, watched }: { drill: Action; watched: boolean }) {
   return (
     <div className={classes.banner} data-tone="progress">
       <StatusIcon tone="progress" />
       <span>
-        {actionTitle(drill)}; begun <Elapsed since={drill.creation_time * 1000} unspoken /> ago by{' '}
+        {actionTitle(drill)}; started <Elapsed since={drill.creation_time * 1000} unspoken /> ago by{' '}
         {drill.originator}
       </span>
       {!watched && (
         <Link to="/timeline" search={{ range: 60 }}>
-          Watch
+          View timeline
         </Link>
       )}
     </div>
@@ -89,15 +89,14 @@ function StreamLost({
   const live = useLive();
   const now = useNow();
   const seconds = Math.max(0, Math.ceil((retryAt - now) / 1000));
-  // A short break, as when the console drops a slow reader, mends itself unnoticed.
+  // Do not show short interruptions, for example when the console disconnects a slow client.
   if (attempt < 2 && now - since < NOTICE_AFTER_MS) return null;
   return (
     <div className={classes.banner} data-tone="attention">
       <StatusIcon tone="attention" />
       <span>
         Connection to the console lost{' '}
-        <span aria-hidden>{duration((Math.max(now, since) - since) / 1000)} ago</span>. Charts wait;
-        what is measured meanwhile appears afterwards.{' '}
+        <span aria-hidden>{duration((Math.max(now, since) - since) / 1000)} ago</span>. Charts are paused; missing samples appear after the connection is restored.{' '}
         <span aria-hidden>
           Attempt {attempt + 1} {seconds ? `in ${seconds} s` : 'now'}.
         </span>

@@ -1,4 +1,4 @@
-/** Where you are, from the address; numbers are replaced by names. */
+/** Breadcrumb from the address, with names instead of uids. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useEffect } from 'react';
@@ -20,7 +20,7 @@ const WORDS: Record<string, string> = {
   new: 'New database',
 };
 
-const RUNS: Record<string, string> = { new: 'New run', compare: 'Compared' };
+const RUNS: Record<string, string> = { new: 'New run', compare: 'Compare runs' };
 
 export function Crumbs() {
   const { pathname } = useLocation();

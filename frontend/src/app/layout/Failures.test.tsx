@@ -26,20 +26,20 @@ function page(queryFn: Ask) {
 }
 
 describe('Failures', () => {
-  it('names what could not be read, asks again, and is gone when that works', async () => {
+  it('shows what could not be loaded until a retry succeeds', async () => {
     const replies = [new OfflineError(), 'three nodes'];
     page(async () => {
       const reply = replies.shift();
       if (reply instanceof Error) throw reply;
       return reply ?? '';
     });
-    expect(await screen.findByText(/Could not be read: nodes\. The console does not/)).toBeTruthy();
+    expect(await screen.findByText(/Could not load nodes\. The console does not/)).toBeTruthy();
     fireEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(await screen.findByText('three nodes')).toBeTruthy();
-    await waitFor(() => expect(screen.queryByText(/Could not be read/)).toBeNull());
+    await waitFor(() => expect(screen.queryByText(/Could not load/)).toBeNull());
   });
 
-  it('keeps what was read before', async () => {
+  it('keeps earlier data', async () => {
     const replies: (string | Error)[] = ['three nodes', new OfflineError()];
     const client = page(async () => {
       const reply = replies.shift();
@@ -48,22 +48,22 @@ describe('Failures', () => {
     });
     expect(await screen.findByText('three nodes')).toBeTruthy();
     void client.invalidateQueries({ queryKey: ['nodes'] });
-    expect(await screen.findByText(/Could not be read: nodes/)).toBeTruthy();
+    expect(await screen.findByText(/Could not load nodes/)).toBeTruthy();
     expect(screen.getByText('three nodes')).toBeTruthy();
   });
 
-  it('tells of what the console refuses to answer', async () => {
+  it('shows refused requests', async () => {
     page(async () => {
       throw new ApiError(429, 'busy', 'Too many requests.');
     });
-    expect(await screen.findByText(/Could not be read: nodes\. Too many requests/)).toBeTruthy();
+    expect(await screen.findByText(/Could not load nodes\. Too many requests/)).toBeTruthy();
   });
 
-  it('is quiet about what this user may not see', async () => {
+  it('ignores requests that the role does not allow', async () => {
     const client = page(async () => {
       throw new ApiError(403, 'forbidden', 'Not for you.');
     });
     await waitFor(() => expect(client.getQueryState(['nodes'])?.status).toBe('error'));
-    expect(screen.queryByText(/Could not be read/)).toBeNull();
+    expect(screen.queryByText(/Could not load/)).toBeNull();
   });
 });

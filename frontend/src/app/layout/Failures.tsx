@@ -1,4 +1,4 @@
-/** What of this page could not be read, and a button that asks again; what was read before stays. */
+/** Banner with data that could not be loaded, and a retry button. Earlier data stays visible. */
 import { Button } from '@mantine/core';
 import { notifyManager, type Query, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useSyncExternalStore } from 'react';
@@ -24,29 +24,29 @@ const WORDS: Record<string, string> = {
   webhooks: 'webhooks',
   policy: 'the policy',
   'policy-rules': 'the policy',
-  'cluster-settings': 'the settings of the cluster',
-  'shard-looks': 'the inside of the shard',
+  'cluster-settings': 'the cluster settings',
+  'shard-looks': 'engine data of the shard',
   'hot-slots': 'hot slots',
-  'endpoint-commands': 'commands of the endpoint',
-  'ram-curve': 'the prediction of RAM',
-  redis_acls: 'rules',
+  'endpoint-commands': 'endpoint commands',
+  'ram-curve': 'the RAM estimate',
+  redis_acls: 'access lists',
   roles: 'roles',
   snapshots: 'snapshots',
-  alerts: 'alerts',
+  alerts: 'alert thresholds',
 };
 
-/** No session, not allowed, not there: told where it was asked. */
+/** Statuses for a missing session, permission or object, which the component with the query reports. */
 const EXPECTED = new Set([401, 403, 404]);
-/** Asked of one shard or slot by slot: refused often, and told in place. */
-const TOLD_IN_PLACE = new Set(['shard-looks', 'hot-slots', 'ram-curve']);
+/** Queries that are often refused. The component with the query reports the error. */
+const REPORTED_IN_PLACE = new Set(['shard-looks', 'hot-slots', 'ram-curve']);
 
-/** What of a page's own content could not be had. That a question about something that is only considered was refused, is told there. */
+/** Return whether a query for the content of the page has failed. Refused previews are reported by their dialogs. */
 export function isFailure(query: Query): boolean {
   const { status, error } = query.state;
   if (status !== 'error' || !query.isActive()) return false;
   if (!(error instanceof ApiError) || error.status >= 500) return true;
   const key = String(query.queryKey[0]);
-  return key in WORDS && !TOLD_IN_PLACE.has(key) && !EXPECTED.has(error.status);
+  return key in WORDS && !REPORTED_IN_PLACE.has(key) && !EXPECTED.has(error.status);
 }
 
 function useFailures(): readonly Query[] {
@@ -66,13 +66,13 @@ export function Failures() {
   const failed = useFailures();
   const [first] = failed;
   if (!first) return null;
-  const names = [...new Set(failed.map(({ queryKey }) => WORDS[String(queryKey[0])] ?? 'a part'))];
+  const names = [...new Set(failed.map(({ queryKey }) => WORDS[String(queryKey[0])] ?? 'some data'))];
   const what = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
   return (
     <div className={classes.banner} data-tone="attention">
       <StatusIcon tone="attention" />
       <span>
-        Could not be read: {what}. {messageOf(first.state.error)}
+        Could not load {what}. {messageOf(first.state.error)}
       </span>
       <Button
         size="compact-xs"

@@ -1,4 +1,4 @@
-/** What surrounds every page: navigation, header, banners, running actions. */
+/** Layout of every page: navigation, header, banners, running actions. */
 import { Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { ActionsDrawer } from '@/features/actions/ActionsDrawer';

@@ -15,7 +15,7 @@ interface Props {
 }
 
 export function Header({ onSearch, onHelp }: Props) {
-  // The page of an incident has the time axis of the incident.
+  // The page of an incident uses the time axis of the incident.
   const ownAxis = useLocation().pathname.startsWith('/timeline/incident/');
   return (
     <header className={classes.header}>

@@ -3,8 +3,8 @@ import { stateOf } from './LiveSwitch';
 
 const LOST = { phase: 'lost', since: 0, attempt: 2, retryAt: 0 } as const;
 
-describe('the live switch', () => {
-  it('is green only while samples are new', () => {
+describe('live switch', () => {
+  it('is green only while samples are current', () => {
     expect(stateOf({ phase: 'live' }, 'fresh')).toEqual({ tone: 'ok', word: 'Live' });
     expect(stateOf({ phase: 'live' }, 'fresh', 'a chart')).toEqual({
       tone: 'attention',

@@ -1,4 +1,4 @@
-/** Live or paused; says how old the newest sample is. */
+/** Switch between live and paused. Shows the age of the newest sample. */
 import { Tooltip } from '@mantine/core';
 import { useCallback, useRef, useState, useSyncExternalStore } from 'react';
 import { format } from '@/lib/format';
@@ -31,7 +31,7 @@ export function LiveSwitch() {
   const describe = () => {
     const { last, p99 } = live.delay();
     setHint(
-      `Newest sample reached this page ${format('ms', last)} after it was taken (P99 ${format('ms', p99)})`,
+      `The newest sample arrived ${format('ms', last)} after it was taken (P99 ${format('ms', p99)})`,
     );
   };
 
@@ -55,13 +55,13 @@ export function LiveSwitch() {
   );
 }
 
-/** Green is only what is measured now. */
+/** Return the color and label of the switch. It is green only while samples are current. */
 export function stateOf(
   stream: StreamState,
   freshness: Freshness,
   fault: string | null = null,
 ): { tone: Tone; word: string } {
-  // A short break mends itself before anybody can read about it.
+  // Ignore short interruptions.
   if (stream.phase === 'lost' && stream.attempt > 1) return { tone: 'broken', word: 'Lost' };
   if (fault !== null) return { tone: 'attention', word: 'Partly live' };
   if (freshness === 'fresh') return { tone: 'ok', word: 'Live' };

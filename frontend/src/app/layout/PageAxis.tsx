@@ -1,4 +1,4 @@
-/** Builds the page's time axis and keeps it in step with the address. */
+/** Provider of the page's time axis, which is synchronized with the address. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { useLive } from '@/live/LiveProvider';
@@ -33,6 +33,6 @@ export function PageAxis({ children }: { children: ReactNode }) {
 
 export function usePageAxis(): PageTimeAxis {
   const axis = useContext(PageAxisContext);
-  if (!axis) throw new Error('usePageAxis needs a PageAxis above it');
+  if (!axis) throw new Error('usePageAxis requires a PageAxis');
   return axis;
 }

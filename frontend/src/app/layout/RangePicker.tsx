@@ -1,4 +1,4 @@
-/** The time range of every chart: presets, any interval, the zone, and a step back or forth. */
+/** Selection of the time range of all charts: presets, a custom interval, the time zone, and shifting. */
 import { ActionIcon, Button, Popover, SegmentedControl, Tooltip } from '@mantine/core';
 import {
   IconChevronDown,
@@ -29,7 +29,7 @@ export function RangePicker() {
   return (
     <div className={classes.picker}>
       {fixed && (
-        <Tooltip label="Back (or double-click a chart)">
+        <Tooltip label="Reset zoom (or double-click a chart)">
           <ActionIcon variant="light" aria-label="Reset zoom" onClick={() => axis.reset()}>
             <IconZoomReset size={16} />
           </ActionIcon>
@@ -113,7 +113,7 @@ function Choices({ onDone }: { onDone: () => void }) {
       />
       <p className="dim small">
         {Number.isNaN(oldest)
-          ? 'Nothing is stored yet.'
+          ? 'No metrics are stored yet.'
           : `Stored since ${stamp(oldest * 1000, zone)}`}
       </p>
     </div>

@@ -1,4 +1,4 @@
-/** Jump to a database, a node or a shard by typing a part of its name, or to an event by what it says. */
+/** Search dialog for databases, nodes and shards by name, and for events by text. */
 import { Modal, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconDatabase, IconList, IconSearch, IconServer2, IconStack2 } from '@tabler/icons-react';
@@ -20,10 +20,10 @@ const ICONS = {
   shard: IconStack2,
   event: IconList,
 } as const;
-/** Letters from which on the log is searched, milliseconds after the last of them, and events that are shown. */
-const [LEAST, TYPING_MS, MENTIONS] = [3, 250, 5];
-/** Letters that the console takes. */
-const LONGEST = 200;
+/** Minimum text length for a search of the log, delay after the last key in milliseconds, and maximum number of events. */
+const [MIN_LENGTH, DEBOUNCE_MS, MAX_EVENTS] = [3, 250, 5];
+/** Maximum text length that the console accepts. */
+const MAX_LENGTH = 200;
 
 export function Search({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
@@ -32,21 +32,21 @@ export function Search({ onClose }: { onClose: () => void }) {
   const { data: shards } = useQuery(shardsQuery);
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
-  const wanted = text.trim().slice(0, LONGEST);
-  const [settled] = useDebouncedValue(wanted, TYPING_MS);
-  const reads = useMay('readLog') && wanted.length >= LEAST;
+  const query = text.trim().slice(0, MAX_LENGTH);
+  const [settled] = useDebouncedValue(query, DEBOUNCE_MS);
+  const searchesLog = useMay('readLog') && query.length >= MIN_LENGTH;
   const { data: events, isFetching } = useQuery({
-    ...mentionsQuery(settled, MENTIONS),
-    enabled: reads && settled === wanted,
+    ...mentionsQuery(settled, MAX_EVENTS),
+    enabled: searchesLog && settled === query,
   });
-  const pending = reads && (isFetching || settled !== wanted);
+  const pending = searchesLog && (isFetching || settled !== query);
   const zone = useZone();
   const hits = useMemo(
     () => [
       ...findHits(text, bdbs ?? [], nodes ?? [], shards ?? []),
-      ...(reads && settled === wanted ? eventHits(settled, events ?? [], zone) : []),
+      ...(searchesLog && settled === query ? eventHits(settled, events ?? [], zone) : []),
     ],
-    [text, bdbs, nodes, shards, reads, settled, wanted, events, zone],
+    [text, bdbs, nodes, shards, searchesLog, settled, query, events, zone],
   );
 
   const open = (hit: Hit | undefined) => {
@@ -74,7 +74,7 @@ export function Search({ onClose }: { onClose: () => void }) {
             aria-expanded
             aria-controls="search-results"
             aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
-            placeholder="Database, node, shard, or words of an event"
+            placeholder="Database, node, shard, or event text"
             leftSection={<IconSearch size={15} />}
             value={text}
             onChange={(event) => {

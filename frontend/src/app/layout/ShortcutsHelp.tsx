@@ -1,18 +1,18 @@
-/** The list behind `?`. */
+/** Dialog with the keyboard shortcuts, opened with `?`. */
 import { Modal } from '@mantine/core';
 import { Fragment } from 'react';
 import classes from './Frame.module.css';
 
 const KEYS = [
-  [['/'], 'Search databases, nodes, shards'],
+  [['/'], 'Search databases, nodes, shards and events'],
   [['g', 'o'], 'Go to overview'],
   [['g', 'd'], 'Go to databases'],
   [['g', 'n'], 'Go to nodes'],
   [['g', 't'], 'Go to the timeline'],
   [['g', 'e'], 'Go to events'],
-  [['l'], 'Live or paused'],
+  [['l'], 'Pause or resume live data'],
   [['←', '→'], 'Shift the time range'],
-  [['?'], 'This list'],
+  [['?'], 'Show this list'],
   [['Esc'], 'Close'],
 ] as const;
 

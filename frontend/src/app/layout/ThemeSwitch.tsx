@@ -1,4 +1,4 @@
-/** System, light or dark. */
+/** Theme menu: system, light or dark. */
 import { ActionIcon, Menu, useMantineColorScheme } from '@mantine/core';
 import { IconCheck, IconDeviceDesktop, IconMoon, IconSun } from '@tabler/icons-react';
 

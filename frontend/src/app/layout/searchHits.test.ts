@@ -16,7 +16,7 @@ describe('findHits', () => {
     expect(names('nothing')).toEqual([]);
   });
 
-  it('puts what is called so first', () => {
+  it('ranks exact matches first', () => {
     const machines = [
       { uid: 1, addr: '10.0.0.1', hostname: 'node 2 of rack 7' },
       { uid: 2, addr: '10.0.0.2' },
@@ -35,13 +35,13 @@ describe('findHits', () => {
     }
   });
 
-  it('does not offer shards before anything is typed', () => {
+  it('does not list shards without a search text', () => {
     expect(names('')).toEqual(['demo', 'node 2']);
   });
 });
 
 describe('eventHits', () => {
-  it('leads to the moment of an event, and to all that say so', () => {
+  it('links to the time of an event, and to all matching events', () => {
     const event = { uid: 9, time_ms: 1_772_337_787_400, description: 'Node 2 went down.' };
     const [first, all] = eventHits('down', [event as LogEvent], 'utc');
     expect([first?.name, first?.detail]).toEqual(['Node 2 went down.', '2026-03-01 04:03:07 UTC']);

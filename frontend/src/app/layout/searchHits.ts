@@ -1,4 +1,4 @@
-/** What a search text finds, best first. Pure. */
+/** Search results, best matches first. Pure. */
 import type { Bdb, LogEvent, Node, Shard } from '@/api/types';
 import { describe } from '@/features/events/filter';
 import { stamp, type Zone } from '@/lib/time';
@@ -53,7 +53,7 @@ export function findHits(
     }),
   );
   const names = new Map(bdbs.map((bdb) => [bdb.uid, bdb.name]));
-  // Hundreds of shards would drown the rest: they appear once something is typed.
+  // There can be hundreds of shards, so list them only with a search text.
   const found = words.length ? shards : [];
   const parts = found.map(
     (shard): Hit => ({
@@ -78,7 +78,7 @@ export function findHits(
 /** Seconds of the timeline before and after an event. */
 const AROUND = 150;
 
-/** Events that mention the text, and the way to all of them. */
+/** Return results for events that contain the text, and a link to all of them. */
 export function eventHits(text: string, events: readonly LogEvent[], zone: Zone): Hit[] {
   if (events.length === 0) return [];
   const found = events.map((event): Hit => {
@@ -104,7 +104,7 @@ export function eventHits(text: string, events: readonly LogEvent[], zone: Zone)
   return [...found, all];
 }
 
-/** What is called so comes before what only begins so, and that before what mentions it. */
+/** Rank a result: exact name, then prefix, then other matches. */
 function rankOf({ name }: Hit, typed: string): number {
   const called = name.toLowerCase();
   if (called === typed) return 0;

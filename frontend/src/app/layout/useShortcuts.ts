@@ -1,4 +1,4 @@
-/** Keyboard shortcuts of the whole page. Typing in a field is never a shortcut. */
+/** Keyboard shortcuts of all pages. Keys in input fields are ignored. */
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { usePageAxis } from './PageAxis';
@@ -44,7 +44,7 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Arrows belong to the focused control, if there is one. */
+/** Return whether a key shifts the time range. Arrow keys belong to the focused control, if any. */
 function isShift(event: KeyboardEvent): boolean {
   const free = event.target === document.body || (event.target as Element)?.id === 'content';
   return free && (event.key === 'ArrowLeft' || event.key === 'ArrowRight');

@@ -1,4 +1,4 @@
-/** What is wrong by the console's own watch, and what was. */
+/** Alarms page: active and ended alarms. */
 import { Link } from '@tanstack/react-router';
 import { useMay } from '@/api/session';
 import { AlarmTables } from '@/features/alarms/AlarmTables';
@@ -10,7 +10,7 @@ export function AlarmsPage() {
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Alarms</h1>
-        {mayAdminister && <Link to="/notifications">Limits and receivers</Link>}
+        {mayAdminister && <Link to="/notifications">Alert thresholds and receivers</Link>}
       </div>
       <AlarmTables />
     </div>

@@ -1,4 +1,4 @@
-/** Runs side by side. */
+/** Comparison page of benchmark runs. */
 import { useSearch } from '@tanstack/react-router';
 import { CompareView } from '@/features/benchmarks/CompareView';
 import classes from './pages.module.css';
@@ -7,7 +7,7 @@ export function BenchmarkComparePage() {
   const { uids } = useSearch({ from: '/shell/benchmarks/compare' });
   return (
     <div className={classes.page}>
-      <h1>Runs compared</h1>
+      <h1>Compare runs</h1>
       <CompareView uids={uids.split(',').map(Number).filter(Boolean)} />
     </div>
   );

@@ -1,4 +1,4 @@
-/** A new run. */
+/** Page for a new benchmark run. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { NewRun } from '@/features/benchmarks/NewRun';
 import classes from './pages.module.css';

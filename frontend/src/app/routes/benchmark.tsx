@@ -1,4 +1,4 @@
-/** One run, beside the charts of its database. */
+/** Page of a benchmark run with charts of its database. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { benchmarkQuery } from '@/api/benchmarks';
@@ -9,8 +9,8 @@ import { MetricChart } from '@/features/metrics/MetricChart';
 import { useMarks } from '@/features/metrics/marks';
 
 const OF_DATABASE = [
-  { ...THROUGHPUT, title: 'Throughput, as the endpoint counts it' },
-  { ...PERCENTILES, title: 'Latency, as the endpoint measures it' },
+  { ...THROUGHPUT, title: 'Throughput at the endpoint' },
+  { ...PERCENTILES, title: 'Latency at the endpoint' },
 ];
 
 export function BenchmarkPage() {

@@ -1,4 +1,4 @@
-/** All runs. */
+/** Page with all benchmark runs. */
 import { Button } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { ROLE_FORBIDS, useMay } from '@/api/session';

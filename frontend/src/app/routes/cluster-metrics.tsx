@@ -1,4 +1,4 @@
-/** Metrics of the cluster: the whole, node by node, or database by database. */
+/** Cluster metrics page: for the cluster, per node, or per database. */
 import { SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -23,7 +23,7 @@ export function ClusterMetricsPage() {
   return (
     <div className={classes.page}>
       <div className={classes.head}>
-        <h1>Metrics of the cluster</h1>
+        <h1>Cluster metrics</h1>
         <SegmentedControl
           aria-label="Level"
           value={by ?? 'cluster'}

@@ -1,4 +1,4 @@
-/** Endpoint tab: addresses, proxies, and what is measured there. */
+/** Endpoint tab: addresses, proxies, and endpoint metrics. */
 import { EndpointView } from '@/features/endpoint/EndpointView';
 import { EndpointCharts } from '@/features/metrics/EndpointCharts';
 import { useLatencyReason } from '../useLatencyReason';

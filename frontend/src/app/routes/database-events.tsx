@@ -1,4 +1,4 @@
-/** Events tab: the log, narrowed to one database. */
+/** Events tab: the events of one database. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { EventLog } from '@/features/events/EventLog';
 import { useEventSpan } from '../useEventSpan';

@@ -1,4 +1,4 @@
-/** Metrics tab: the database as a whole, node by node, or shard by shard. */
+/** Metrics tab: for the database, per node, or per shard. */
 import { SegmentedControl } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useBdbShards } from '@/api/shards';

@@ -1,4 +1,4 @@
-/** Create a database. */
+/** Page for creating a database. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';

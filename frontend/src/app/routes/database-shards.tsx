@@ -1,4 +1,4 @@
-/** Shards tab: where every shard sits, and one of them in detail. */
+/** Shards tab: the placement of all shards, and details of one shard. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
@@ -59,7 +59,7 @@ export function DatabaseShardsTab() {
   );
 }
 
-/** All of its pair are down. */
+/** Return whether all shards of the replication pair are down. */
 const isAlone = ({ pair }: Shard, shards: readonly Shard[]): boolean =>
   shards.every((shard) => shard.pair !== pair || isShardDown(shard));
 

@@ -1,4 +1,4 @@
-/** One database: header and tabs. */
+/** Page of a database: header and tabs. */
 import { Link, Outlet, useNavigate, useParams } from '@tanstack/react-router';
 import { useBdb } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
@@ -20,11 +20,11 @@ export function DatabasePage() {
   const navigate = useNavigate();
   const { data: bdb, error } = useBdb(Number(uid));
   if (error && bdb === undefined)
-    return <EmptyState title="The database could not be read">{messageOf(error)}</EmptyState>;
+    return <EmptyState title="The database could not be loaded">{messageOf(error)}</EmptyState>;
   if (bdb === undefined) return <PageSkeleton />;
   if (bdb === null) {
     return (
-      <EmptyState title={`There is no database ${uid}`}>
+      <EmptyState title={`Database ${uid} does not exist`}>
         <span>It may have been deleted.</span>
         <Link to="/databases">All databases</Link>
       </EmptyState>
@@ -45,7 +45,7 @@ export function DatabasePage() {
   );
 }
 
-/** The database of the current address; tabs are shown only when it exists. */
+/** Return the database of the current address. Tabs are shown only if it exists. */
 export function useTabBdb() {
   const { uid } = useParams({ from: '/shell/databases/$uid' });
   return useBdb(Number(uid)).data ?? null;

@@ -1,4 +1,4 @@
-/** All databases. */
+/** Page with all databases. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';

@@ -1,4 +1,4 @@
-/** The log of the cluster. */
+/** Events page: the event log of the cluster. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { EventLog } from '@/features/events/EventLog';
 import { useEventSpan } from '../useEventSpan';

@@ -19,7 +19,7 @@ function Page() {
   return <p>all rows</p>;
 }
 
-describe('a page that breaks', () => {
+describe('a page with an error', () => {
   beforeEach(() => {
     broken = true;
     vi.spyOn(console, 'error').mockImplementation(() => undefined);
@@ -30,7 +30,7 @@ describe('a page that breaks', () => {
     vi.restoreAllMocks();
   });
 
-  it('leaves the navigation, says why, and is shown once it can be', async () => {
+  it('keeps the navigation, shows the error, and can be loaded again', async () => {
     const root = createRootRoute({
       component: () => (
         <>

@@ -1,4 +1,4 @@
-/** Pages for addresses that lead nowhere and for pages that break. */
+/** Pages for unknown addresses and for rendering errors. */
 import { Button } from '@mantine/core';
 import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-router';
 import { messageOf } from '@/api/http';
@@ -6,7 +6,7 @@ import { EmptyState } from '@/ui/EmptyState';
 
 export function NotFoundPage() {
   return (
-    <EmptyState title="There is no such page">
+    <EmptyState title="Page not found">
       <Link to="/">Go to the overview</Link>
     </EmptyState>
   );
@@ -14,14 +14,14 @@ export function NotFoundPage() {
 
 export function RouteError({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
-  const again = () => {
+  const retry = () => {
     reset();
     void router.invalidate();
   };
   return (
-    <EmptyState title="This page could not be shown">
+    <EmptyState title="This page could not be displayed">
       <span>{messageOf(error)}</span>
-      <Button variant="default" onClick={again}>
+      <Button variant="default" onClick={retry}>
         Try again
       </Button>
     </EmptyState>

@@ -1,4 +1,4 @@
-/** One outage, to be read and shared. */
+/** Page of one incident. */
 import { useParams } from '@tanstack/react-router';
 import { HandBacks } from '@/features/databases/HandBack';
 import { RunningTour } from '@/features/drills/GuidedTour';

@@ -1,4 +1,4 @@
-/** The way in. */
+/** Sign-in page. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { SignIn } from '@/features/session/SignIn';
 

@@ -1,4 +1,4 @@
-/** One machine: charts, shards, facts. */
+/** Page of a node: charts, shards, facts. */
 import { Menu } from '@mantine/core';
 import { IconFlask } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -30,11 +30,11 @@ export function NodePage() {
   const [drilling, setDrilling] = useState(false);
   const mayDrill = useMayDrill();
   if (error && node === undefined)
-    return <EmptyState title="The node could not be read">{messageOf(error)}</EmptyState>;
+    return <EmptyState title="The node could not be loaded">{messageOf(error)}</EmptyState>;
   if (node === undefined) return <PageSkeleton />;
   if (node === null) {
     return (
-      <EmptyState title={`There is no node ${uid}`}>
+      <EmptyState title={`Node ${uid} does not exist`}>
         <Link to="/nodes">All nodes</Link>
       </EmptyState>
     );

@@ -1,4 +1,4 @@
-/** All nodes. */
+/** Page with all nodes. */
 import { AddNodeButton } from '@/features/nodes/AddNode';
 import { NodeTable } from '@/features/nodes/NodeTable';
 import { Card } from '@/ui/Card';
@@ -16,7 +16,7 @@ export function NodesPage() {
         <NodeTable
           empty={
             <EmptyState title="No node has joined yet">
-              <span>A node is a machine with an agent; it runs the shards.</span>
+              <span>A node is a machine with an agent that runs shards. Choose Add node to join a machine.</span>
             </EmptyState>
           }
         />

@@ -1,4 +1,4 @@
-/** The cluster at a glance. */
+/** Overview page of the cluster. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
@@ -26,7 +26,7 @@ export function OverviewPage() {
   return (
     <div className={classes.page}>
       <State />
-      {bdbs?.length === 0 ? <Beginning /> : <Running />}
+      {bdbs?.length === 0 ? <EmptyCluster /> : <RunningCluster />}
     </div>
   );
 }
@@ -35,12 +35,12 @@ function State() {
   const { phase } = useStreamState();
   const freshness = useFreshness();
   const fault = useFault();
-  const isFaulty = fault !== null && freshness === 'fresh';
-  const stale = phase === 'lost' ? 'lost' : isFaulty ? 'late' : freshness;
+  const isPartlyLive = fault !== null && freshness === 'fresh';
+  const stale = phase === 'lost' ? 'lost' : isPartlyLive ? 'late' : freshness;
   return <Health troubles={useTroubles()} stale={stale === 'fresh' ? null : stale} />;
 }
 
-function Beginning() {
+function EmptyCluster() {
   return (
     <>
       <Card flush>
@@ -52,7 +52,7 @@ function Beginning() {
   );
 }
 
-function Running() {
+function RunningCluster() {
   const marks = useMarks();
   const navigate = useNavigate();
   const reasons = useLatencyReason();

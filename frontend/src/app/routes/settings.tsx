@@ -1,4 +1,4 @@
-/** The rules of the cluster, and what goes to whoever helps with it. */
+/** Settings page: cluster settings, certificates, sign-in with external providers, and the support bundle. */
 import { useMay } from '@/api/session';
 import { ConsoleAuthority } from '@/features/settings/ConsoleAuthority';
 import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';

@@ -1,4 +1,4 @@
-/** What happened, on one time axis. */
+/** Timeline page: events and charts on one time axis. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { GuidedTour, RunningTour, useTourOffered } from '@/features/drills/GuidedTour';
 import { THROUGHPUT } from '@/features/metrics/charts';
@@ -27,14 +27,14 @@ export function TimelinePage() {
         chosen={event}
         onChoose={(id) => change({ event: id })}
         charts={<TimelineCharts bdb={bdb} node={node} />}
-        empty={<Quiet />}
+        empty={<EmptyTimeline />}
       />
       <Incidents />
     </div>
   );
 }
 
-/** What clients got and how long they waited meanwhile: of what the lanes show. */
+/** Throughput and latency of the objects that the lanes show. */
 export function TimelineCharts({ bdb, node }: Concern) {
   const marks = useMarks({ bdb, node });
   const reasons = useLatencyReason(bdb);
@@ -52,7 +52,7 @@ export function TimelineCharts({ bdb, node }: Concern) {
   ));
 }
 
-/** Latency is measured at endpoints: of a node there is none of its own. */
+/** Return the charts for a filter. Latency is measured at endpoints, so there is no latency per node. */
 export function chartsOf({ bdb, node }: Concern) {
   const all = { topic: 'cluster', uid: 'cluster' };
   if (bdb !== undefined) {
@@ -73,17 +73,16 @@ export function chartsOf({ bdb, node }: Concern) {
   return [first, { declaration: TAIL_LATENCY, ...all }];
 }
 
-function Quiet() {
+function EmptyTimeline() {
   const navigate = useNavigate({ from: '/timeline' });
   const offered = useTourOffered();
   return (
     <>
-      <EmptyState title="Nothing happened in this time range">
+      <EmptyState title="No events in this time range">
         <span>
-          When a node goes down, this page shows when it was noticed, which replicas took over and
-          how the node was filled again after its return, over the throughput of that time.
+          When a node goes down, this page shows when the outage was detected, which replicas were promoted, how the node was resynced after its return, and the throughput during this time.
         </span>
-        <span>Try a longer range or fewer filters.</span>
+        <span>Choose a longer time range or fewer filters.</span>
       </EmptyState>
       {offered && <GuidedTour onStarted={() => navigate({ search: { range: 60 } })} />}
     </>
