@@ -1,4 +1,4 @@
-/** Looks at a page in both themes and three widths: accessibility, and pictures for people to look at. */
+/** Checks the accessibility of a page in both themes, and takes screenshots at up to three widths for manual review. */
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect, type Page } from '@playwright/test';
 
@@ -9,7 +9,7 @@ const NARROW = { width: 800, height: 900 };
 const PHONE = { width: 390, height: 844 };
 const SERIOUS = ['serious', 'critical'];
 
-/** The same where `make test-all` looks only: what is within a page that another look shows. */
+/** Like `examine`, but only in `make test-all`: for parts of a page that another screenshot already covers. */
 export async function examineInAll(page: Page, name: string): Promise<void> {
   if (process.env.ALL) await examine(page, name);
 }
@@ -19,37 +19,37 @@ export async function examine(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     for (const size of sizesOf(theme)) {
       await page.setViewportSize(size);
-      await drawn(page);
+      await untilSettled(page);
       await page.screenshot({ path: `${SCREENSHOTS}${name}-${theme}-${size.width}.png` });
     }
     await page.setViewportSize(WIDE);
-    // Of what the other theme shows, the colours alone are different.
+    // The other theme differs only in its colors.
     const rules = theme === 'light' ? {} : { only: ['color-contrast'] };
     expect(await violations(page, rules), `${name}, ${theme}`).toEqual([]);
   }
-  if (process.env.ALL) await whole(page, name);
+  if (process.env.ALL) await captureCompletePage(page, name);
 }
 
-/** Both for each theme where `make test-all` looks; `make test` looks at each size and each theme once. */
+/** Return the sizes for a theme. `make test-all` uses several sizes per theme, `make test` one. */
 function sizesOf(theme: (typeof THEMES)[number]) {
   if (process.env.ALL) return theme === 'light' ? [WIDE, NARROW, PHONE] : [WIDE, NARROW];
   return theme === 'light' ? [WIDE] : [NARROW];
 }
 
-/** What does not fit on one screen, too. */
-async function whole(page: Page, name: string): Promise<void> {
+/** Take a screenshot of the complete page if it does not fit on one screen. */
+async function captureCompletePage(page: Page, name: string): Promise<void> {
   const hidden = await page
     .locator('#content')
     .evaluateAll(([main]) => (main ? main.scrollHeight - main.clientHeight : 0));
   if (hidden < 40) return;
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ ...WIDE, height: WIDE.height + hidden });
-  await drawn(page);
+  await untilSettled(page);
   await page.screenshot({ path: `${SCREENSHOTS}${name}-light-whole.png` });
 }
 
-/** Until it has reacted to its new size and theme: no transition runs for some frames, as one may start the next. */
-async function drawn(page: Page): Promise<void> {
+/** Wait until the page has adapted to a new size and theme: no transition runs for some frames, because one can start another. */
+async function untilSettled(page: Page): Promise<void> {
   await page.evaluate(async () => {
     for (let quiet = 0; quiet < 4; quiet += 1) {
       await new Promise(requestAnimationFrame);
@@ -60,7 +60,7 @@ async function drawn(page: Page): Promise<void> {
 }
 
 async function violations(page: Page, { only }: { only?: string[] }): Promise<string[]> {
-  // There are no frames to join, so there is no need for a second browser page each time.
+  // Legacy mode needs no second browser page, and the page has no iframes.
   const axe = new AxeBuilder({ page }).setLegacyMode(true);
   const { violations: found } = await (only ? axe.withRules(only) : axe).analyze();
   return found

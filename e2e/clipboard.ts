@@ -1,11 +1,11 @@
-/** What the page copies. */
+/** Access to the clipboard of the page. */
 import { expect, type Page } from '@playwright/test';
 
-/** The text that is on the clipboard once `click` has had its effect: it was empty before, so it is none of an earlier click. */
+/** Return the text that `click` copies. The clipboard is cleared first, so the text is not from an earlier click. */
 export async function copiedBy(page: Page, click: () => Promise<void>): Promise<string> {
   const text = () => page.evaluate(() => navigator.clipboard.readText());
   await page.evaluate(() => navigator.clipboard.writeText(''));
   await click();
-  await expect.poll(text, { message: 'what was copied' }).not.toBe('');
+  await expect.poll(text, { message: 'copied text' }).not.toBe('');
   return text();
 }

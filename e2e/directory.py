@@ -1,4 +1,4 @@
-"""A real directory (OpenLDAP) for the browser tests. Prints one line of JSON when it answers, and ends when its standard input closes."""
+"""Run an OpenLDAP server for the browser tests. Prints one line of JSON when it responds, and ends when its standard input closes."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from backend.tests import openldap  # noqa: E402
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, openldap.openldap(Path(folder)) as server:
-        told = {
+        info = {
             "encrypted": server.encrypted,
             "ca": server.ca,
             "reader": [openldap.READER, openldap.READER_PASSWORD],
@@ -20,7 +20,7 @@ def main() -> None:
             "groups": openldap.GROUPS,
             "dba": openldap.DBA,
         }
-        print(json.dumps(told), flush=True)
+        print(json.dumps(info), flush=True)
         sys.stdin.read()
 
 

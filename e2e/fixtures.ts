@@ -1,4 +1,4 @@
-/** What every test gets: the address of the stack, a signed-in browser, the REST API, and an eye on the page's errors. */
+/** Fixtures of all tests: the address of the stack, a signed-in browser, the REST API, and a check for errors of the page. */
 import { type APIRequestContext, test as base, expect, request } from '@playwright/test';
 import { removeAllElse } from './rest.ts';
 import { stackInfo } from './stack.ts';
@@ -6,11 +6,11 @@ import { stackInfo } from './stack.ts';
 type Session = Awaited<ReturnType<APIRequestContext['storageState']>>;
 
 interface TestFixtures {
-  /** The REST API as a script sees it, with the administrator's credentials. */
+  /** REST API client with the administrator's credentials. */
   api: APIRequestContext;
-  /** Fails the test when the page throws or logs an error. */
+  /** Fails the test if the page throws or logs an error. */
   pageErrors: string[];
-  /** Removes what a test has made, however it ended: a second chance, and the tests after it, find what the first found. */
+  /** Removes all objects that a test has created, also after a failure, so that a retry and later tests start from the same state. */
   cleanUp: undefined;
 }
 
@@ -18,17 +18,17 @@ interface WorkerFixtures {
   session: Session;
 }
 
-/** Logs in over REST, for tests that are not about logging in. */
+/** Sign in with the REST API, for tests whose subject is not the sign-in page. */
 export async function signIn(url: string, user: string, password: string): Promise<Session> {
   const context = await request.newContext({ baseURL: url });
   const reply = await context.post('/v1/session', { data: { username: user, password } });
-  if (!reply.ok()) throw new Error(`cannot log in: ${reply.status()} ${await reply.text()}`);
+  if (!reply.ok()) throw new Error(`cannot sign in: ${reply.status()} ${await reply.text()}`);
   const session = await context.storageState();
   await context.dispose();
   return session;
 }
 
-/** What the browser itself says of requests that failed: expected in tests that break things. */
+/** Messages of the browser about failed requests. They are expected in tests that cause failures. */
 const NETWORK = /Failed to load resource|net::ERR_/;
 
 export const test = base.extend<TestFixtures, WorkerFixtures>({
@@ -76,7 +76,7 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
   ],
 });
 
-/** A browser that nobody has signed in with. */
+/** Storage state of a browser without a session. */
 export const SIGNED_OUT = { cookies: [], origins: [] };
 
 export { expect };

@@ -1,14 +1,14 @@
-/** The frames of the page's own event stream, as the browser received them. */
+/** Frames of the page's event stream, as received by the browser. */
 import type { Page } from '@playwright/test';
 
 export interface Frame {
   name: string;
-  /** Milliseconds of this machine's clock. */
+  /** Epoch milliseconds. */
   received: number;
   data: { topic?: string; t?: number };
 }
 
-/** Grows from now on; the page itself notices nothing. */
+/** Return a list to which received frames are appended. The page is not affected. */
 export async function watchStream(page: Page): Promise<Frame[]> {
   const frames: Frame[] = [];
   const session = await page.context().newCDPSession(page);

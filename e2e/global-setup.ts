@@ -1,4 +1,4 @@
-/** Starts the stack once for all tests; what it returns stops it, also after a failure or Ctrl-C. */
+/** Starts the stack once for all tests. The returned function stops it, also after a failure or Ctrl-C. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -12,8 +12,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 export default async function start(): Promise<() => Promise<void>> {
   if (isGiven()) return async () => undefined;
   const python = `${root}.venv/bin/python`;
-  if (!existsSync(python)) throw new Error('There is no .venv: run `make setup-tests` first.');
-  // Its standard input is the lifeline: it closes with this process, however that ends.
+  if (!existsSync(python)) throw new Error('.venv does not exist. Run `make setup-tests` first.');
+  // The stack ends when its standard input closes, which happens even if this process is killed.
   const child = spawn(python, ['e2e/stack.py'], { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const stop = async () => {
@@ -26,7 +26,7 @@ export default async function start(): Promise<() => Promise<void>> {
   ]);
   if (!line?.value) {
     await stop();
-    throw new Error('The stack did not come up; its last words are above.');
+    throw new Error('The stack did not start. Its last output is above.');
   }
   publish(JSON.parse(line.value) as StackInfo);
   return stop;

@@ -1,8 +1,8 @@
-/** One Chromium, one worker. What fails once is a bug of the page or of the test; `make test` lets it try again and tells. */
+/** One Chromium and one worker. A test that fails once has a bug, or the page has; `make test` retries it and reports it. */
 import { execFileSync } from 'node:child_process';
 import { defineConfig } from '@playwright/test';
 
-/** The system's browser; none is ever downloaded. */
+/** Return the path of the system's browser. Browsers are never downloaded. */
 function chromium(): string {
   if (process.env.CHROMIUM) return process.env.CHROMIUM;
   return execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
@@ -16,15 +16,15 @@ export default defineConfig({
   fullyParallel: false,
   retries: process.env.SHARDBOARD_SECOND_CHANCE ? 1 : 0,
   forbidOnly: true,
-  // `make test-all` and `make e2e ALL=1` leave nothing out.
+  // `make test-all` and `make e2e ALL=1` run all tests.
   ...(process.env.ALL ? {} : { grepInvert: /@slow/ }),
   reporter: [['list'], ['./reporter.ts']],
   timeout: 180_000,
-  // Generous, because the real stack may share its processors with much else; a passing test never waits this long.
+  // Generous, because the stack can share its processors with other work. A passing test never waits this long.
   expect: { timeout: 45_000 },
   use: {
     viewport: { width: 1440, height: 900 },
-    // Recording every change of these live pages takes a fifth of the time; what fails twice is recorded the second time.
+    // Recording all changes of live pages takes a fifth of the time, so with retries only the retry is recorded.
     trace: process.env.SHARDBOARD_SECOND_CHANCE ? 'on-first-retry' : 'retain-on-failure',
     screenshot: 'only-on-failure',
     timezoneId: 'America/New_York',

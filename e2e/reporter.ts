@@ -1,4 +1,4 @@
-/** Reports to scripts/run-tests: failures, tests that passed only when repeated, and the time of each test. */
+/** Reporter for scripts/run-tests: failures, tests that passed only on retry, and the duration of each test. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -17,7 +17,7 @@ export default class Results implements Reporter {
     const all = this.suite.allTests();
     const of = (outcome: string) =>
       Object.fromEntries(
-        all.filter((test) => test.outcome() === outcome).map((test) => [name(test), said(test)]),
+        all.filter((test) => test.outcome() === outcome).map((test) => [name(test), failureText(test)]),
       );
     const times = Object.fromEntries(
       all
@@ -37,14 +37,14 @@ function name(test: TestCase): string {
   return test.titlePath().filter(Boolean).join(' › ');
 }
 
-/** Of each of its failures, in one line: where, and what was expected. */
-function said(test: TestCase): string {
+/** Return one line per failure of a test: location and expectation. */
+function failureText(test: TestCase): string {
   const errors = test.results.flatMap((result) => result.errors);
-  return errors.map(line).join('\n') || 'it did not end';
+  return errors.map(line).join('\n') || 'the test did not end';
 }
 
 function line({ message, location }: TestError): string {
-  const words = stripVTControlCharacters(message ?? 'no reason').replace(/\s+/g, ' ');
+  const text = stripVTControlCharacters(message ?? 'no reason').replace(/\s+/g, ' ');
   const where = location ? `${basename(location.file)}:${location.line}: ` : '';
-  return where + words.slice(0, 250);
+  return where + text.slice(0, 250);
 }

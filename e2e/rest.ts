@@ -1,8 +1,8 @@
-/** Databases over REST, for tests whose subject is something else. */
+/** Helpers that manage objects with the REST API, for tests with a different subject. */
 import { type APIRequestContext, expect, request } from '@playwright/test';
 import { stack, stackInfo } from './stack.ts';
 
-/** Greatest uid that roles and rules may have that nobody has added. */
+/** Highest uid of built-in roles and access lists. */
 const BUILT_IN = 16;
 
 export interface Bdb {
@@ -27,7 +27,7 @@ export interface Shard {
 export async function bdbNamed(api: APIRequestContext, name: string): Promise<Bdb> {
   const list = (await (await api.get('/v1/bdbs')).json()) as Bdb[];
   const found = list.find((bdb) => bdb.name === name);
-  if (!found) throw new Error(`there is no database ${name}`);
+  if (!found) throw new Error(`database ${name} does not exist`);
   return found;
 }
 
@@ -36,7 +36,7 @@ export async function shardsOf(api: APIRequestContext, bdb: number): Promise<Sha
   return list.filter((shard) => shard.bdb_uid === bdb);
 }
 
-/** A database of one shard, active. */
+/** Create a database with one shard and wait until it is active. */
 export async function createSmall(
   api: APIRequestContext,
   name: string,
@@ -54,14 +54,14 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** No benchmark is left, no database but one, no webhook, no service token, no user but the first administrator, no role or rules of ours. */
+/** Remove everything that tests create: benchmarks, databases except `kept`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
 export async function removeAllElse(api: APIRequestContext, kept: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
   for (const uid of await uids('/v1/benchmarks')) {
-    await api.post(`/v1/benchmarks/${uid}/stop`); // refused when it is over
+    await api.post(`/v1/benchmarks/${uid}/stop`); // refused if the run has ended
     const deleted = async () => (await api.delete(`/v1/benchmarks/${uid}`)).status();
-    // 404: a test that has just ended may have deleted it itself.
+    // 404: the test may have deleted it.
     await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
   }
   for (const uid of await uids('/v1/bdbs')) {
@@ -75,7 +75,7 @@ export async function removeAllElse(api: APIRequestContext, kept: number): Promi
   for (const uid of await uids('/v1/webhooks')) await api.delete(`/v1/webhooks/${uid}`);
   for (const uid of await uids('/v1/service_tokens')) await api.delete(`/v1/service_tokens/${uid}`);
   for (const uid of await uids('/v1/users')) if (uid > 1) await api.delete(`/v1/users/${uid}`);
-  await letNobodyIn(api, kept);
+  await clearPermissions(api, kept);
   for (const kind of ['roles', 'redis_acls']) {
     for (const uid of await uids(`/v1/${kind}`)) {
       if (uid > BUILT_IN) await api.delete(`/v1/${kind}/${uid}`);
@@ -83,7 +83,7 @@ export async function removeAllElse(api: APIRequestContext, kept: number): Promi
   }
 }
 
-async function letNobodyIn(api: APIRequestContext, uid: number): Promise<void> {
+async function clearPermissions(api: APIRequestContext, uid: number): Promise<void> {
   const bdb = async () => (await api.get(`/v1/bdbs/${uid}`)).json();
   const isActive = async () => (await bdb()).status === 'active';
   if ((await bdb()).roles_permissions.length) {
@@ -93,7 +93,7 @@ async function letNobodyIn(api: APIRequestContext, uid: number): Promise<void> {
   }
 }
 
-/** Whether faults may be rehearsed on the cluster. */
+/** Set whether the cluster policy allows drills. */
 export async function allowDrills(allowed: boolean): Promise<void> {
   const { url, user, password } = stackInfo();
   const login = Buffer.from(`${user}:${password}`).toString('base64');

@@ -1,7 +1,7 @@
-"""The real stack behind the browser tests: console, three agents, a live database, and a hand to break parts of it.
+"""Run the stack for the browser tests: console, three agents, a database with traffic, and commands that cause failures.
 
-Prints one line of JSON when everything runs, then carries out one command per connection to a Unix socket. Ends, with all
-it started, shards too, on SIGTERM, Ctrl-C or when its standard input closes, which it does when the test runner dies.
+Prints one line of JSON when everything runs, then executes one command per connection to a Unix socket. On SIGTERM, Ctrl-C or
+when its standard input closes (for example because the test runner died), it ends with all processes it started, including shards.
 """
 
 import fcntl
@@ -28,21 +28,21 @@ from shardboard.local import LocalCluster, LocalError, ok, private_cluster
 HERE = Path(__file__).resolve().parent
 LOGS = HERE / "results" / "logs"
 OPS_PER_SECOND = 300
-"""Enough for every chart; five times as many take a tenth of a processor all the time."""
+"""Requests per second: enough for every chart. Five times as many would constantly use a tenth of a processor."""
 NODES = 3
 FLASH_SIZE = 2**30
-"""Bytes, of each agent."""
+"""Flash of each agent in bytes."""
 
 
 class Stack:
-    """The cluster under test, and beside it, once asked for, an empty console that no node has joined."""
+    """The cluster under test, and on request a second console without nodes."""
 
     def __init__(self, directory: Path) -> None:
         self._cluster = private_cluster(directory / "cluster", nodes=NODES, flash=FLASH_SIZE)
         self._empty = private_cluster(directory / "empty", nodes=0)
 
     def start(self) -> dict[str, Any]:
-        """Everything up; what a test needs to know about it."""
+        """Start everything and return the information that tests need."""
         self._cluster.start_console()
         self._cluster.start_agents()
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
@@ -56,7 +56,7 @@ class Stack:
             cluster.kill_shards()
 
     def do(self, name: str, *arguments: str) -> Any:
-        """Carry out one command of a test."""
+        """Execute one command of a test."""
         commands: dict[str, Callable[..., Any]] = {
             "kill-console": lambda: self._kill("console"),
             "start-console": self._cluster.start_console,
@@ -99,7 +99,7 @@ class Stack:
         child.wait()
 
     def _engines(self) -> list[psutil.Process]:
-        """The shards of this stack."""
+        """Return the shard processes of this stack."""
         return [*self._cluster.engines(), *self._empty.engines()]
 
     def _kill_shard(self, uid: str) -> None:
@@ -107,7 +107,7 @@ class Stack:
             found: int = ok(self._cluster.api.get(f"/v1/shards/{uid}")).get("pid", 0)
             return found
 
-        self._cluster.until(lambda: pid() > 0, f"the process of shard {uid} is not known")
+        self._cluster.until(lambda: pid() > 0, f"the process of shard {uid} is unknown")
         next(process for process in self._engines() if process.pid == pid()).kill()
 
     def keep_logs(self) -> None:
@@ -118,7 +118,7 @@ class Stack:
 
 
 def forget_earlier_run(directory: Path) -> None:
-    """A runner that was killed together with its stack leaves processes; their directory tells which."""
+    """End processes that remain if a runner and its stack were killed. Their directory identifies them."""
     for name in ("cluster", "empty"):
         if (directory / name).is_dir():
             left = private_cluster(directory / name, nodes=0)
@@ -129,7 +129,7 @@ def forget_earlier_run(directory: Path) -> None:
 
 
 def serve(stack: Stack, listener: socket.socket) -> None:
-    """One command per connection, one line each way, until standard input closes."""
+    """Execute one command per connection, with one line for request and reply, until standard input closes."""
     while True:
         ready, _, _ = select.select([sys.stdin, listener], [], [])
         if sys.stdin in ready and not os.read(sys.stdin.fileno(), 1024):
@@ -141,7 +141,7 @@ def serve(stack: Stack, listener: socket.socket) -> None:
             words = lines.readline().split()
             try:
                 answer = {"result": stack.do(*words)}
-            except Exception as error:  # the test that asked is told, and fails
+            except Exception as error:  # sent to the test, which fails
                 answer = {"error": f"{' '.join(words)}: {error!r}"}
             lines.write(json.dumps(answer) + "\n")
 
@@ -151,13 +151,13 @@ def interrupt(*_: object) -> None:
 
 
 def main() -> int:
-    # The directory is this checkout's own and short: Unix sockets allow paths of about a hundred characters.
+    # A short path per checkout, because Unix sockets allow only about a hundred characters.
     directory = Path(tempfile.gettempdir()) / f"sb-e2e-{hashlib.sha256(bytes(HERE)).hexdigest()[:10]}"
     with Path(f"{directory}.lock").open("w") as lock, socket.socket(socket.AF_UNIX) as listener:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("The browser tests of this checkout run already.", file=sys.stderr)
+            print("The browser tests of this checkout are already running.", file=sys.stderr)
             return 1
         signal.signal(signal.SIGTERM, interrupt)
         forget_earlier_run(directory)
@@ -169,13 +169,13 @@ def main() -> int:
             print(json.dumps({**about, "control": str(directory / "control")}), flush=True)
             serve(stack, listener)
         except (LocalError, httpx.HTTPError) as error:
-            print(f"The stack did not come up: {error}; logs are in {LOGS}", file=sys.stderr)
+            print(f"The stack did not start: {error}. Logs are in {LOGS}.", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             pass
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.SIG_IGN)  # the second Ctrl-C must not leave half of it running
+                signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the cleanup
             stack.stop()
             stack.keep_logs()
             shutil.rmtree(directory, ignore_errors=True)

@@ -1,4 +1,4 @@
-/** The tests' side of stack.py: where the stack is, and how to break it. */
+/** Client of stack.py: the address of the stack, and commands that cause failures. */
 import net from 'node:net';
 
 export interface Console {
@@ -9,7 +9,7 @@ export interface Console {
 }
 
 export interface StackInfo extends Console {
-  /** Uid of the database that always has traffic. */
+  /** Uid of the database with continuous traffic. */
   bdb: number;
   addresses: string[];
   control: string;
@@ -21,10 +21,10 @@ export function publish(info: StackInfo): void {
   process.env[VARIABLE] = JSON.stringify(info);
 }
 
-/** Whether the caller keeps a stack running and told of it. */
+/** Return whether the caller runs a stack and passed its address. */
 export const isGiven = (): boolean => VARIABLE in process.env;
 
-/** Known once the global set-up has run. */
+/** Return the stack that the global setup has started. */
 export function stackInfo(): StackInfo {
   const text = process.env[VARIABLE];
   if (!text) throw new Error('the stack has not been started');

@@ -1,4 +1,4 @@
-/** The create form. */
+/** Page object of the form that creates a database. */
 import type { Locator, Page } from '@playwright/test';
 
 export class CreatePage {

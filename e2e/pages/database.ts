@@ -1,4 +1,4 @@
-/** One database: header, charts, placement, deletion. */
+/** Page object of a database: header, charts, placement, deletion. */
 import { expect, type Locator, type Page } from '@playwright/test';
 import { copiedBy } from '../clipboard.ts';
 
@@ -12,7 +12,7 @@ export interface PlacedShard {
 }
 
 export class DatabasePage {
-  /** The state beside the name. */
+  /** The state next to the name. */
   readonly state: Locator;
   readonly cells: Locator;
   readonly slotBar: Locator;
@@ -37,13 +37,13 @@ export class DatabasePage {
     return this.page.getByRole('region', { name: title, exact: true });
   }
 
-  /** A figure of the legend under a chart. */
+  /** Return a figure of the legend below a chart. */
   figure(title: string, series: string, column: 'min' | 'avg' | 'max' | 'last'): Locator {
     const row = this.chart(title).getByRole('row').filter({ hasText: series });
     return row.locator(`[data-column="${column}"]`);
   }
 
-  /** The samples behind a chart, by the page's own export: seconds, and per series a number or null. */
+  /** Return the samples of a chart from its CSV export: the second, and a number or null per series. */
   async csv(title: string): Promise<{ second: number; values: (number | null)[] }[]> {
     const options = this.chart(title).getByRole('button', { name: `Options of ${title}` });
     await options.click();
@@ -63,14 +63,14 @@ export class DatabasePage {
   }
 
   async placed(): Promise<PlacedShard[]> {
-    // What a screen reader is told, without the live number beside it.
+    // The text for screen readers, without the live value.
     const texts = await this.cells.locator('.sr-only').allTextContents();
     const uids = await this.cells.evaluateAll((cells) =>
       cells.map((cell) => (cell as HTMLElement).dataset.shard ?? ''),
     );
     return texts.map((text, index) => {
       const match = /(primary|replica) of slots (.+?) on node (\d+)/.exec(text);
-      if (!match) throw new Error(`a cell that does not say what it is: ${text}`);
+      if (!match) throw new Error(`unexpected text of a cell: ${text}`);
       const [, role = '', slots = '', node = ''] = match;
       return { uid: uids[index] ?? '', role, slots, node };
     });

@@ -1,4 +1,4 @@
-/** The table of all databases. */
+/** Page object of the table of databases. */
 import type { Locator, Page } from '@playwright/test';
 
 export class DatabasesPage {
@@ -19,7 +19,7 @@ export class DatabasesPage {
     return this.table.getByRole('row').filter({ has: link });
   }
 
-  /** The cell of a row under a header. */
+  /** Return the cell of a row below a header. */
   async cell(name: string, header: string): Promise<Locator> {
     await this.row(name).waitFor();
     const headers = await this.table.getByRole('columnheader').allInnerTexts();

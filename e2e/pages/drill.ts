@@ -1,4 +1,4 @@
-/** The dialog that orders a drill. */
+/** Page object of the drill dialog. */
 import { expect, type Locator, type Page } from '@playwright/test';
 
 export class DrillDialog {
@@ -11,7 +11,7 @@ export class DrillDialog {
     this.dialog = page.getByRole('dialog', { name: `Drill on node ${node}` });
   }
 
-  /** Chooses, confirms by typing, and orders. */
+  /** Select a drill, confirm it by entering the name, and start it. */
   async order(label: string, settings: { shard?: string; seconds?: number } = {}): Promise<void> {
     await this.dialog.getByLabel('Drill type').selectOption({ label });
     if (settings.shard) await this.dialog.getByLabel('Shard').selectOption(settings.shard);

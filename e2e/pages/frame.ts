@@ -1,4 +1,4 @@
-/** What surrounds every page: navigation, banners, live switch, menus, dialogs. */
+/** Page object of the layout of all pages: navigation, banners, live switch, menus, dialogs. */
 import type { Locator, Page } from '@playwright/test';
 
 export class Frame {

@@ -1,4 +1,4 @@
-/** The way in. */
+/** Page object of the sign-in page. */
 import type { Locator, Page } from '@playwright/test';
 
 export class LoginPage {
@@ -8,7 +8,7 @@ export class LoginPage {
   readonly error: Locator;
 
   constructor(private readonly page: Page) {
-    // Not only by its label: who has just signed out still sees the button "User menu" for a moment.
+    // Not only by its label: just after signing out, the button "User menu" is still visible.
     this.user = page.getByRole('textbox', { name: 'User' });
     this.password = page.getByRole('textbox', { name: 'Password' });
     this.submit = page.getByRole('button', { name: 'Sign in', exact: true });

@@ -1,4 +1,4 @@
-/** The table of all nodes. */
+/** Page object of the table of nodes. */
 import type { Locator, Page } from '@playwright/test';
 
 export class NodesPage {

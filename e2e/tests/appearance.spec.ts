@@ -1,4 +1,4 @@
-/** Every page, light and dark, wide and narrow: no serious accessibility violation, and a screenshot. */
+/** All pages, light and dark, wide and narrow: no serious accessibility violations, and screenshots. */
 import type { Page } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { expect, SIGNED_OUT, signIn, test } from '../fixtures.ts';
@@ -7,16 +7,16 @@ import { Frame } from '../pages/frame.ts';
 import { createSmall, shardsOf } from '../rest.ts';
 import { stack, stackInfo } from '../stack.ts';
 
-interface Look {
+interface PageView {
   name: string;
-  /** Of a kind that another one shows in `make test`. */
+  /** Whether it runs only in `make test-all`, because another view covers the same kind of page. */
   slow?: boolean;
   path: (bdb: number) => string;
-  /** Resolves when the page shows what it is about. */
+  /** Resolves when the page shows its content. */
   ready: (page: Page) => Promise<void>;
 }
 
-// Screenshots are taken anyway; recording every change of these live pages would cost as much as all the rest.
+// Screenshots are taken anyway, and recording all changes of live pages would take as long as the tests.
 test.use({ trace: 'off' });
 
 const figures = async (page: Page) => {
@@ -36,7 +36,7 @@ const cells = async (page: Page) => {
   await expect(values.first()).not.toHaveText('–');
 };
 
-const LOOKS: Look[] = [
+const VIEWS: PageView[] = [
   { name: 'overview', path: () => '/', ready: figures },
   { name: 'databases', path: () => '/databases', ready: rows('Databases') },
   { name: 'create', path: () => '/databases/new', ready: shown('Summary of the new database') },
@@ -81,28 +81,28 @@ const LOOKS: Look[] = [
 ];
 
 const PAGES_PER_TEST = 5;
-const looks = LOOKS.filter(({ slow }) => !slow || process.env.ALL);
+const views = VIEWS.filter(({ slow }) => !slow || process.env.ALL);
 
-// One page navigates from look to look as a link does, because loading it for each look would take as long as the look.
-for (let first = 0; first < looks.length; first += PAGES_PER_TEST) {
-  const part = looks.slice(first, first + PAGES_PER_TEST);
+// One page navigates between the views like a link does, because loading it for each view would take as long as the view.
+for (let first = 0; first < views.length; first += PAGES_PER_TEST) {
+  const part = views.slice(first, first + PAGES_PER_TEST);
   test(`pages ${part.map(({ name }) => name).join(', ')}`, async ({ page }) => {
     test.setTimeout(part.length * 60_000);
     await page.goto('/');
     const failures: string[] = [];
     for (const { name, path, ready } of part) {
-      const look = async () => {
+      const visit = async () => {
         await page.evaluate((to) => history.pushState({}, '', to), path(stackInfo().bdb));
         await ready(page);
         await examine(page, name);
       };
-      await test.step(name, look).catch((error) => failures.push(`${name}: ${error}`));
+      await test.step(name, visit).catch((error) => failures.push(`${name}: ${error}`));
     }
     expect(failures).toEqual([]);
   });
 }
 
-test('a shard in detail', async ({ page, api }) => {
+test('details of a shard', async ({ page, api }) => {
   const { bdb } = stackInfo();
   const shard = (await shardsOf(api, bdb)).find(({ role }) => role === 'slave');
   await page.goto(`/databases/${bdb}/shards?shard=${shard?.uid}`);
@@ -215,7 +215,7 @@ for (const { name, slow, path, open } of OVERLAYS) {
   });
 }
 
-test('a form with mistakes', async ({ page }) => {
+test('form with validation errors', async ({ page }) => {
   await page.goto('/databases/new');
   await page.getByRole('button', { name: 'Add tag' }).click();
   await page.getByRole('main').getByLabel('Port', { exact: true }).fill('1');
@@ -224,7 +224,7 @@ test('a form with mistakes', async ({ page }) => {
   await examine(page, 'create-mistakes');
 });
 
-test('a dead shard', async ({ page, api }) => {
+test('failed shard', async ({ page, api }) => {
   const { uid } = await createSmall(api, 'fragile');
   const [shard] = await shardsOf(api, uid);
   await stack.killShard(shard?.uid ?? '');
@@ -252,7 +252,7 @@ test.describe('signed out', () => {
   });
 });
 
-test('an empty cluster', async ({ browser }) => {
+test('empty cluster', async ({ browser }) => {
   const { url, user, password } = await stack.startEmpty();
   const session = await signIn(url, user, password);
   const context = await browser.newContext({ baseURL: url, storageState: session });

@@ -1,9 +1,9 @@
-/** Who did what, as an administrator reads it. */
+/** The audit log in the web UI. */
 import { readFile } from 'node:fs/promises';
 import { examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 
-test('changes and refusals are in the audit trail, which is whole and can be taken away', async ({
+test('the audit log shows changes and denied requests, is intact and can be downloaded', async ({
   page,
   api,
   playwright,
@@ -12,13 +12,13 @@ test('changes and refusals are in the audit trail, which is whole and can be tak
   const name = `audited-${Date.now()}`;
   const made = await api.post('/v1/redis_acls', { data: { name, acl: '+@read ~*' } });
   expect(made.status()).toBe(200);
-  const stranger = await playwright.request.newContext({
+  const unknownUser = await playwright.request.newContext({
     ...(baseURL && { baseURL }),
     ignoreHTTPSErrors: true,
     extraHTTPHeaders: { Authorization: `Basic ${btoa(`mallory-${name}:guess`)}` },
   });
-  expect((await stranger.delete('/v1/bdbs/1')).status()).toBe(401);
-  await stranger.dispose();
+  expect((await unknownUser.delete('/v1/bdbs/1')).status()).toBe(401);
+  await unknownUser.dispose();
 
   await page.goto('/');
   await page.getByRole('link', { name: 'Audit' }).click();

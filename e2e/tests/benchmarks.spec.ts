@@ -1,4 +1,4 @@
-/** A person runs benchmarks: with numbers that move while they look, a result, and two runs side by side. */
+/** Benchmarks in the web UI: live figures, the result, and the comparison of two runs. */
 import type { APIRequestContext, Page } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
@@ -17,7 +17,7 @@ async function lastRun(api: APIRequestContext) {
   return runs[0];
 }
 
-/** Waits for the end of the newest run; one that failed says why. */
+/** Wait until the newest run is completed. The failure message contains its error. */
 async function completed(api: APIRequestContext): Promise<void> {
   const state = async () => {
     const run = await lastRun(api);
@@ -39,7 +39,7 @@ async function start(page: Page, name: string, seconds: number): Promise<void> {
   await expect(page.getByRole('heading', { name, level: 1 })).toBeVisible();
 }
 
-test('a run is ordered, watched while it goes on, and compared with another', async ({
+test('a run is started, shows live figures, and is compared with another run', async ({
   page,
   api,
 }) => {
@@ -89,7 +89,7 @@ test('a run is ordered, watched while it goes on, and compared with another', as
   await expect(page.getByRole('link', { name: 'second' })).toHaveCount(0);
 });
 
-test('a pasted memtier line is understood or refused in words', async ({ page, api }) => {
+test('a pasted memtier command line is parsed or rejected with a reason', async ({ page, api }) => {
   await createSmall(api, NAME);
   await page.goto('/benchmarks/new');
   await page.getByText('Paste a memtier command').click();
@@ -101,7 +101,7 @@ test('a pasted memtier line is understood or refused in words', async ({ page, a
   await examine(page, 'benchmark-new');
 });
 
-test('a drill is ordered with a run, where drills are allowed', { tag: '@slow' }, async ({
+test('a run can include a drill if drills are allowed', { tag: '@slow' }, async ({
   page,
   api,
 }) => {

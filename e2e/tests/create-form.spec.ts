@@ -1,4 +1,4 @@
-/** Mistakes in the create form are shown where they were made, and its curl line works as printed. */
+/** The form that creates a database: validation errors, and the curl command. */
 import { execFileSync } from 'node:child_process';
 import { copiedBy } from '../clipboard.ts';
 import { expect, test } from '../fixtures.ts';
@@ -6,10 +6,10 @@ import { CreatePage } from '../pages/create.ts';
 import { bdbNamed } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
-test('mistakes are marked on their fields before anything is sent', async ({ page, api }) => {
+test('invalid fields are marked before anything is sent', async ({ page, api }) => {
   const form = new CreatePage(page);
   const sent: string[] = [];
-  // A dry run makes nothing: the page asks where shards would be.
+  // Ignore dry runs, with which the page previews the placement.
   page.on('request', (request) => {
     if (request.method() === 'POST' && !request.url().includes('dry_run')) sent.push(request.url());
   });
@@ -40,7 +40,7 @@ test('mistakes are marked on their fields before anything is sent', async ({ pag
   expect(sent).toEqual([]);
 });
 
-test('what only the console can know comes back on its field', async ({ page, api }) => {
+test('errors of the console are shown at the field', async ({ page, api }) => {
   const form = new CreatePage(page);
   await form.open();
   await form.name.fill('too-small');
@@ -59,7 +59,7 @@ test('what only the console can know comes back on its field', async ({ page, ap
   await expect(form.memory).not.toHaveAttribute('aria-invalid', 'true');
 });
 
-test('the curl line does what the form would do', async ({ page }) => {
+test('the curl command has the same effect as the form', async ({ page }) => {
   const form = new CreatePage(page);
   await form.open();
   await form.name.fill('by-curl');

@@ -1,4 +1,4 @@
-/** Many databases at once: found, compared, and ordered about together. */
+/** The table of databases: filter, columns, sorting, and operations on several databases. */
 import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasesPage } from '../pages/databases.ts';
@@ -6,7 +6,7 @@ import { createSmall } from '../rest.ts';
 
 const GONE = { timeout: 60_000 };
 
-test('databases are found, shown as one wants, and stopped and deleted several at a time', async ({
+test('databases are filtered, and several are stopped and deleted at once', async ({
   page,
   api,
 }) => {

@@ -1,4 +1,4 @@
-/** What is broken on purpose is announced, told on the timeline second by second, and well again afterwards. */
+/** Drills: the banner, the timeline, the incident, and the recovery. */
 import type { APIRequestContext } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { copiedBy } from '../clipboard.ts';
@@ -10,12 +10,12 @@ import { allowDrills, type Shard, shardsOf } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
 const NODE = 2;
-/** Longer than it takes to agree that a node is down and to follow the link of its banner, on a slow machine, too. */
+/** Longer than the detection of the failure and opening the link of its banner take, also on a slow machine. */
 const AWAY_SECONDS = 30;
 const WELL = { timeout: 120_000 };
 
 test.describe.configure({ timeout: 300_000 });
-// These pages change all the time: a recording of every change would cost more than the test.
+// Recording all changes of these live pages would take longer than the test.
 test.use({ trace: 'off' });
 
 test.beforeAll(async () => allowDrills(true));
@@ -28,11 +28,11 @@ test.afterEach(async ({ page }) => {
 
 async function anyPrimary(api: APIRequestContext): Promise<Shard> {
   const found = (await shardsOf(api, stackInfo().bdb)).find(({ role }) => role === 'master');
-  if (!found) throw new Error('there is no primary');
+  if (!found) throw new Error('no primary found');
   return found;
 }
 
-test('a shard is killed: a banner, its failover on the timeline, its incident by mouse and keyboard', async ({
+test('killing a shard shows a banner, the failover on the timeline, and the incident', async ({
   page,
   api,
 }) => {
@@ -42,7 +42,7 @@ test('a shard is killed: a banner, its failover on the timeline, its incident by
   await page.goto(`/nodes/${holder}`);
   await page.getByRole('button', { name: 'Node actions' }).click();
   await page.getByRole('menuitem', { name: 'Drill…' }).click();
-  // The banner is there for some seconds only: look for it while the page goes to the timeline.
+  // The banner is visible only for some seconds, so check it while the page navigates to the timeline.
   await Promise.all([
     expect(frame.banners).toContainText(`Drill: Kill shard redis:${shard} on node ${holder}`),
     new DrillDialog(page, Number(holder)).order('Kill one shard', { shard }),
@@ -74,7 +74,7 @@ test('a shard is killed: a banner, its failover on the timeline, its incident by
   expect(new URL(page.url()).pathname).toBe(incident);
 });
 
-test('a node is rebooted: its incident is told from down to in sync', { tag: '@slow' }, async ({
+test('rebooting a node shows the incident from the outage to the resync', { tag: '@slow' }, async ({
   page,
 }) => {
   const frame = new Frame(page);

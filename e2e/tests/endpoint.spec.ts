@@ -1,4 +1,4 @@
-/** Where clients connect: what the page says there is what really answers, and what is measured there. */
+/** The Endpoint tab: commands for clients work, and metrics are shown. */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
@@ -9,7 +9,7 @@ import { DatabasePage } from '../pages/database.ts';
 import { createSmall } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
-/** The lines that connect one client, as the reader copies them. */
+/** Copy the commands that connect a client. */
 async function copied(page: Page, client: string): Promise<string> {
   const connect = page.getByRole('region', { name: 'Connect' });
   await connect.getByLabel('Client').selectOption({ label: client });
@@ -25,7 +25,7 @@ function run(line: string, ...words: string[]): string {
   return answer.toString().trim();
 }
 
-/** For polling: a client that fails is asked again, where an error would end the test. */
+/** Like `run`, but return an error as text, for polling. */
 function tried(line: string, ...words: string[]): string {
   try {
     return run(line, ...words);
@@ -34,7 +34,7 @@ function tried(line: string, ...words: string[]): string {
   }
 }
 
-test('proxies, live figures, latency and threads of a cluster endpoint', async ({ page, api }) => {
+test('a cluster endpoint shows proxies, live figures, latency and threads', async ({ page, api }) => {
   const { bdb, addresses } = stackInfo();
   const database = new DatabasePage(page);
   await database.open(bdb, 'metrics');
@@ -47,7 +47,7 @@ test('proxies, live figures, latency and threads of a cluster endpoint', async (
     await expect(row).toContainText(address);
     await expect(row).toContainText(/\d\sops\/s/);
   }
-  // A node without primaries serves, too, but cluster clients have no reason to ask it.
+  // Cluster clients send no requests to a node without primaries, so not every proxy has a latency.
   await expect(proxies.filter({ hasText: /\d\s(µs|ms)/ }).first()).toBeVisible();
   await expect(database.figure('Read latency', 'P99.9', 'last')).toHaveText(/^[\d.]+$/);
 
@@ -75,7 +75,7 @@ test('proxies, live figures, latency and threads of a cluster endpoint', async (
   await expect(proxies.first().getByRole('cell').last()).toHaveText(String(threads));
 });
 
-test('an endpoint that hides the cluster takes any client, and says that nothing was asked yet', async ({
+test('an endpoint without the Cluster API accepts any client, and shows when there were no requests', async ({
   page,
   api,
 }) => {
@@ -93,7 +93,7 @@ test('an endpoint that hides the cluster takes any client, and says that nothing
   );
 });
 
-test('secrets are placeholders; what stands for them connects', async ({ page, api }, testInfo) => {
+test('commands contain placeholders for secrets and work with the real values', async ({ page, api }, testInfo) => {
   const password = 'correct-horse';
   const settings = { authentication_redis_pass: password, tls_mode: 'enabled' };
   const { uid } = await createSmall(api, 'guarded', settings);
@@ -109,7 +109,7 @@ test('secrets are placeholders; what stands for them connects', async ({ page, a
   await expect.poll(() => tried(real, 'PING')).toBe('PONG');
 });
 
-test('another internal password, and clients notice nothing', { tag: '@slow' }, async ({
+test('changing the internal password does not affect clients', { tag: '@slow' }, async ({
   page,
   api,
 }) => {

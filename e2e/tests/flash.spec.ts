@@ -1,4 +1,4 @@
-/** A database larger than its RAM: from the form to its RAM-hit ratio on screen. */
+/** A database on flash, from the form to the RAM hit ratio. */
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
@@ -10,7 +10,7 @@ interface FlashStats {
   intervals: { bigstore_objs_flash?: number }[];
 }
 
-test('a database on flash is created, filled beyond its RAM, and shows what it hits', {
+test('a database on flash is created, filled beyond its RAM, and shows its hit ratio', {
   tag: '@slow',
 }, async ({ page, api }) => {
   const form = new CreatePage(page);
@@ -32,9 +32,9 @@ test('a database on flash is created, filled beyond its RAM, and shows what it h
   const { uid } = await bdbNamed(api, 'mostly-cold');
   await stack.startTraffic(uid, 1_500, 'flash');
   await database.open(uid, 'metrics');
-  // Charts that nobody sees are not drawn.
+  // Charts that are not visible are not drawn.
   await database.chart('Flash read latency').scrollIntoViewIfNeeded();
-  // Some 90 MB of values do not fit into 40 MiB of RAM: part of the requests have to go to flash.
+  // About 90 MB of values do not fit into 40 MiB of RAM, so some requests read from flash.
   await expect(database.figure('Values', 'On flash', 'last')).toHaveText(/\d\sk/, {
     timeout: 90_000,
   });

@@ -1,4 +1,4 @@
-/** Everything by keyboard: shortcuts, the order of the Tab key, and the reader's own settings. */
+/** Keyboard operation: shortcuts, tab order, and stored preferences. */
 import type { Locator, Page } from '@playwright/test';
 import { expect, SIGNED_OUT, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
@@ -14,7 +14,7 @@ async function tabThrough(page: Page, stops: Locator[]): Promise<void> {
   }
 }
 
-/** The second key counts for a second after the first, which a machine may miss that stands still for a moment. */
+/** Press a two-key shortcut until it works. The second key must follow within a second, which a slow machine can miss. */
 async function jump(page: Page, key: string, url: RegExp): Promise<void> {
   await expect(async () => {
     await page.keyboard.press('g');
@@ -23,7 +23,7 @@ async function jump(page: Page, key: string, url: RegExp): Promise<void> {
   }).toPass();
 }
 
-test('shortcuts jump, search, pause and explain themselves', async ({ page }) => {
+test('shortcuts navigate, search, pause and show the help', async ({ page }) => {
   const frame = new Frame(page);
   await page.goto('/');
   await expect(frame.heading(/healthy/)).toBeVisible();
@@ -53,7 +53,7 @@ test('shortcuts jump, search, pause and explain themselves', async ({ page }) =>
   await expect(frame.heading('demo')).toBeVisible();
 });
 
-test('a shortcut is a letter while somebody types', async ({ page }) => {
+test('shortcuts do not apply in text fields', async ({ page }) => {
   const form = new CreatePage(page);
   await form.open();
   await form.name.pressSequentially('gd-l');
@@ -61,7 +61,7 @@ test('a shortcut is a letter while somebody types', async ({ page }) => {
   await expect(page).toHaveURL(/\/databases\/new$/);
 });
 
-test('a row of the table opens by keyboard, tabs follow the form', async ({ page }) => {
+test('a row opens by keyboard, and the tab order follows the form', async ({ page }) => {
   const databases = new DatabasesPage(page);
   await databases.open();
   await databases.row('demo').getByRole('link', { name: 'demo', exact: true }).focus();
@@ -82,7 +82,7 @@ test('a row of the table opens by keyboard, tabs follow the form', async ({ page
   ]);
 });
 
-test('the first Tab offers to skip the navigation', async ({ page }) => {
+test('the first Tab focuses the skip link', async ({ page }) => {
   await page.goto('/databases');
   await expect(new DatabasesPage(page).row('demo')).toBeVisible();
   await tabThrough(page, [page.getByRole('link', { name: 'Skip to content' })]);
@@ -90,7 +90,7 @@ test('the first Tab offers to skip the navigation', async ({ page }) => {
   await expect(page.getByRole('main')).toBeFocused();
 });
 
-test('the theme and the time zone are remembered', async ({ page }) => {
+test('the theme and the time zone are stored', async ({ page }) => {
   const frame = new Frame(page);
   const scheme = page.locator('html');
   await page.goto('/events');
@@ -114,7 +114,7 @@ test('the theme and the time zone are remembered', async ({ page }) => {
 test.describe('signed out', () => {
   test.use({ storageState: SIGNED_OUT });
 
-  test('one signs in by keyboard alone, and lands where one wanted to go', async ({ page }) => {
+  test('signing in by keyboard opens the requested page', async ({ page }) => {
     const login = new LoginPage(page);
     const { user, password } = stackInfo();
     await page.goto('/nodes');

@@ -1,21 +1,21 @@
-/** The heat map of latency: real requests in it, by kind, under the pointer, zoomed, and honest about what nobody knows. */
+/** The latency heat map: requests by type, the tooltip, zoom, and gaps. */
 import type { Locator, Page } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { stackInfo } from '../stack.ts';
 
-interface Told {
+interface LatencyReply {
   from: number;
   step: number;
   seconds: number[];
   columns: number[][];
 }
 
-// As in appearance.spec.ts: recording every change of this live page would cost as much as all the rest.
+// Recording all changes of this live page would take as long as the test.
 test.use({ trace: 'off' });
 
 const QUERY = `/v1/history/latency?bdb=`;
-const requests = ({ columns }: Told) =>
+const requests = ({ columns }: LatencyReply) =>
   columns.reduce((sum, [, ...counts]) => counts.reduce((all, count) => all + count, sum), 0);
 
 class HeatMap {
@@ -43,15 +43,15 @@ class HeatMap {
     await this.region.getByText(kind, { exact: true }).click();
   }
 
-  /** The pointer at a part of the width and height of the plot. */
+  /** Move the pointer to a fraction of the width and height of the plot. */
   async point(x: number, y: number): Promise<void> {
     const box = await this.plot.boundingBox();
-    if (!box) throw new Error('the plot is not there');
+    if (!box) throw new Error('the plot is not visible');
     await this.page.mouse.move(box.x + box.width * x, box.y + box.height * y);
   }
 }
 
-test('requests by latency and time, of each kind, with the share of what is under the pointer', async ({
+test('the heat map shows requests by type, and a tooltip for the cell under the pointer', async ({
   page,
   api,
 }) => {
@@ -64,7 +64,7 @@ test('requests by latency and time, of each kind, with the share of what is unde
   await heat.choose('All');
   await expect(heat.figure('Requests')).toHaveText(/\d/);
 
-  // At the right there is traffic; somewhere between top and bottom some of it.
+  // There is traffic at the right edge.
   await heat.point(0.9, 0.5);
   await expect(heat.tooltip).toContainText(/Latency.*\d\s(µs|ms)/);
   await expect(heat.tooltip).toContainText(/Share of [\d,]+/);
@@ -77,14 +77,14 @@ test('requests by latency and time, of each kind, with the share of what is unde
     const reply = await api.get(
       `${QUERY}${stackInfo().bdb}&from=${now - 30}&to=${now - 10}${more}`,
     );
-    return requests((await reply.json()) as Told);
+    return requests((await reply.json()) as LatencyReply);
   };
   const parts = await Promise.all(['read', 'write', 'other'].map((kind) => ask(`&kind=${kind}`)));
   expect(await ask('')).toBe(parts.reduce((sum, part) => sum + part));
   expect(parts[0]).toBeGreaterThan(0);
 });
 
-test('a drag zooms the whole page, and the heat map is read anew for it', { tag: '@slow' }, async ({
+test('dragging zooms the page and reloads the heat map', { tag: '@slow' }, async ({
   page,
 }) => {
   const heat = new HeatMap(page);
@@ -95,20 +95,20 @@ test('a drag zooms the whole page, and the heat map is read anew for it', { tag:
   const read = page.waitForResponse((reply) => reply.url().includes('/v1/history/latency'));
   await page.mouse.up();
   await expect(page).toHaveURL(/from=\d+.*to=\d+/);
-  const { seconds } = (await (await read).json()) as Told;
+  const { seconds } = (await (await read).json()) as LatencyReply;
   expect(seconds.length).toBeLessThan(150);
   await expect(heat.figure('Requests')).toHaveText(/\d/);
 });
 
-test('before the database was there nobody counted, and the heat map says so', {
+test('the heat map shows a gap for the time before the database existed', {
   tag: '@slow',
 }, async ({ page, api }) => {
   const now = Math.floor(Date.now() / 1000);
   const reply = await api.get(`${QUERY}${stackInfo().bdb}&from=${now - 3_000}&to=${now}`);
-  const told = (await reply.json()) as Told;
-  expect(told.seconds[0]).toBe(0);
-  expect(told.columns[0]).toEqual([]);
-  expect(requests(told)).toBeGreaterThan(0);
+  const history = (await reply.json()) as LatencyReply;
+  expect(history.seconds[0]).toBe(0);
+  expect(history.columns[0]).toEqual([]);
+  expect(requests(history)).toBeGreaterThan(0);
   const heat = new HeatMap(page);
   await heat.open(900);
   await examine(page, 'metrics-heat');

@@ -1,4 +1,4 @@
-/** The page follows the cluster second by second, says so when something breaks, and recovers by itself. */
+/** Live updates every second, banners for failures, and automatic recovery. */
 import { expect, test } from '../fixtures.ts';
 import { watchStream } from '../frames.ts';
 import { DatabasePage } from '../pages/database.ts';
@@ -16,8 +16,8 @@ test('a sample arrives at least every two seconds', { tag: '@slow' }, async ({ p
   const frames = await watchStream(page);
   const arrivals = () =>
     frames.filter(({ name, data }) => name === 'sample' && data.topic === 'cluster');
-  /** How many came one after the other without a gap, at best: a machine that stands still for a moment proves nothing. */
-  const onEnd = () => {
+  /** Return the longest series of samples without a gap, because a slow machine can cause single gaps. */
+  const longestRun = () => {
     let [longest, run, before] = [0, 0, 0];
     for (const { received } of arrivals()) {
       run = received - before <= LONGEST_GAP_MS ? run + 1 : 1;
@@ -27,10 +27,10 @@ test('a sample arrives at least every two seconds', { tag: '@slow' }, async ({ p
     return longest;
   };
   await page.goto('/');
-  await expect.poll(onEnd, { timeout: 90_000 }).toBeGreaterThan(SAMPLES);
+  await expect.poll(longestRun, { timeout: 90_000 }).toBeGreaterThan(SAMPLES);
 });
 
-test('the console is killed and restarted: a banner, a new connection, no missing second', async ({
+test('after a console restart the page reconnects without missing samples', async ({
   page,
 }) => {
   const database = new DatabasePage(page);
@@ -57,7 +57,7 @@ test('the console is killed and restarted: a banner, a new connection, no missin
   await expect.poll(missing, { message: 'seconds without a sample' }).toEqual([]);
 });
 
-test('an agent is killed: the page names the node, and is well again when it is back', async ({
+test('a killed agent is shown until it is back', async ({
   page,
 }) => {
   const frame = new Frame(page);
@@ -80,7 +80,7 @@ test('an agent is killed: the page names the node, and is well again when it is 
   await expect(frame.banners).not.toContainText('node 2');
 });
 
-test('a shard dies: red, in words, on every page that shows it', async ({ page, api }) => {
+test('a failed shard is shown on all pages', async ({ page, api }) => {
   const { uid, name } = await createSmall(api, 'fragile');
   const frame = new Frame(page);
   const database = new DatabasePage(page);

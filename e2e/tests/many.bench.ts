@@ -1,15 +1,15 @@
-/** The page with hundreds of shards, against a stack that somebody else keeps running; written to results-many.json. */
+/** Benchmark of the web UI with hundreds of shards, against a running stack. Results are written to results-many.json. */
 import { writeFileSync } from 'node:fs';
 import type { CDPSession, Page } from '@playwright/test';
 import { expect, test } from '../fixtures.ts';
 import { stackInfo } from '../stack.ts';
 
 const RESULTS = new URL('../results-many.json', import.meta.url).pathname;
-/** As little as shows that it works. */
+/** Run as briefly as possible, to check that the benchmark works. */
 const SMOKE = process.env.SHARDBOARD_BENCH_SMOKE === '1';
 const SECONDS = Number(process.env.SHARDBOARD_BENCH_SECONDS ?? (SMOKE ? 3 : 600));
 const LOADS = SMOKE ? 1 : 5;
-/** Until lazy parts, fonts and the first history are there. */
+/** Time until lazy modules, fonts and the first history are loaded. */
 const WARM_UP_MS = SMOKE ? 2_000 : 20_000;
 
 declare global {
@@ -23,7 +23,7 @@ const PAGES = {
   charts: ['metrics?by=shards', 'canvas'],
 } as const;
 
-// Recording what happened is work of the page, too.
+// Recording would be part of the measured work.
 test.use({ trace: 'off' });
 
 test('placement and charts of many shards', async ({ context }) => {
@@ -40,7 +40,7 @@ test('placement and charts of many shards', async ({ context }) => {
     }
     opened.push({ name, page, first_paint_ms: part(paints, 0.5) });
   }
-  // Both at the same time, each has a main thread of its own.
+  // Measure both at the same time, because each page has a separate main thread.
   await Promise.all(
     opened.map(async ({ name, page, ...found }) => {
       results[name] = { ...found, ...(await watched(page)) };
@@ -51,7 +51,7 @@ test('placement and charts of many shards', async ({ context }) => {
 
 async function watched(page: Page): Promise<Record<string, unknown>> {
   const devtools = await page.context().newCDPSession(page);
-  // Processor time: what else the machine is doing does not count.
+  // Measure processor time, which excludes other work of the machine.
   await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
   await page.waitForTimeout(WARM_UP_MS);
   const before = await heap(devtools);
@@ -64,23 +64,23 @@ async function watched(page: Page): Promise<Record<string, unknown>> {
   };
 }
 
-/** Milliseconds from the start of the navigation until the shards are painted. */
+/** Return the milliseconds from the start of the navigation until the shards are painted. */
 async function firstPaint(page: Page, path: string): Promise<number> {
   await page.goto('about:blank');
   await page.goto(path);
-  // The document measures itself, and nothing is asked of one that is going.
+  // The document measures itself, because a query during the navigation could reach the previous document.
   const painted = await page.waitForFunction(() => window.firstPaint);
   return (await painted.jsonValue()) as number;
 }
 
 /** Runs in each document from its start. */
-async function noteFirstPaint(wanted: string): Promise<void> {
-  while (!document.querySelector(wanted)) await new Promise(requestAnimationFrame);
+async function noteFirstPaint(selector: string): Promise<void> {
+  while (!document.querySelector(selector)) await new Promise(requestAnimationFrame);
   await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
   window.firstPaint = performance.now();
 }
 
-/** All work of the main thread in each second, ms: that is the update of that second and everything around it. */
+/** Return the work of the main thread in each second in milliseconds. */
 async function tasks(devtools: CDPSession, page: Page): Promise<number[]> {
   const found: number[] = [];
   let last = await metric(devtools, 'TaskDuration');
@@ -93,7 +93,7 @@ async function tasks(devtools: CDPSession, page: Page): Promise<number[]> {
   return found;
 }
 
-/** MB in use after a collection of garbage. */
+/** Return the heap size in MB after a garbage collection. */
 async function heap(devtools: CDPSession): Promise<number> {
   await devtools.send('HeapProfiler.collectGarbage');
   return Math.round((await metric(devtools, 'JSHeapUsedSize')) / 1e5) / 10;

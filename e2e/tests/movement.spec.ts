@@ -1,4 +1,4 @@
-/** What moves is read before it is ordered, seen while it runs, and done afterwards. */
+/** Moves of shards: previews, progress and results. */
 import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
@@ -11,7 +11,7 @@ const DONE = { timeout: 180_000 };
 test.describe.configure({ timeout: 600_000 });
 test.use({ trace: 'off' });
 
-test('a shard moves to a node that can take it, the others say why they cannot', async ({
+test('a shard moves to a suitable node, and other nodes show why they are not suitable', async ({
   page,
   api,
 }) => {
@@ -19,7 +19,7 @@ test('a shard moves to a node that can take it, the others say why they cannot',
   const shards = await shardsOf(api, bdb.uid);
   const primary = shards.find(({ role }) => role === 'master');
   const partner = shards.find(({ role }) => role === 'slave');
-  if (!primary || !partner) throw new Error('there is no pair');
+  if (!primary || !partner) throw new Error('no replication pair found');
   const free = ['1', '2', '3'].find((uid) => shards.every(({ node_uid }) => node_uid !== uid));
 
   await page.goto(`/databases/${bdb.uid}/shards?shard=${primary.uid}`);
@@ -40,7 +40,7 @@ test('a shard moves to a node that can take it, the others say why they cannot',
   await expect.poll(async () => (await bdbNamed(api, 'moving')).status, DONE).toBe('active');
 });
 
-test('another number of shards shows what moves before it is saved', { tag: '@slow' }, async ({
+test('changing the number of shards shows a preview of the moves', { tag: '@slow' }, async ({
   page,
   api,
 }) => {
@@ -58,13 +58,13 @@ test('another number of shards shows what moves before it is saved', { tag: '@sl
   await expect.poll(async () => (await bdbNamed(api, 'growing')).status, DONE).toBe('active');
 });
 
-test('a rebalance is read as sentences, then done', { tag: '@slow' }, async ({ page, api }) => {
+test('a rebalance shows a preview and moves shards', { tag: '@slow' }, async ({ page, api }) => {
   const bdb = await createSmall(api, 'scattered', { sharding: true, shards_count: 2 });
   const [stray, other] = await shardsOf(api, bdb.uid);
-  const away = stray?.node_uid === '1' ? 2 : 1;
-  await api.post(`/v1/shards/${stray?.uid}/actions/migrate`, { data: { target_node_uid: away } });
+  const target = stray?.node_uid === '1' ? 2 : 1;
+  await api.post(`/v1/shards/${stray?.uid}/actions/migrate`, { data: { target_node_uid: target } });
   const places = async () => (await shardsOf(api, bdb.uid)).map(({ node_uid }) => node_uid).sort();
-  await expect.poll(places, DONE).toEqual([other?.node_uid, String(away)].sort());
+  await expect.poll(places, DONE).toEqual([other?.node_uid, String(target)].sort());
   await expect.poll(async () => (await bdbNamed(api, 'scattered')).status, DONE).toBe('active');
 
   await page.goto(`/databases/${bdb.uid}/metrics`);
@@ -83,7 +83,7 @@ test('a rebalance is read as sentences, then done', { tag: '@slow' }, async ({ p
   await expect.poll(async () => (await bdbNamed(api, 'scattered')).status, DONE).toBe('active');
 });
 
-test('a node goes into maintenance and comes back with its shards', { tag: '@slow' }, async ({
+test('a node enters maintenance and gets its shards back afterwards', { tag: '@slow' }, async ({
   page,
   api,
 }) => {
@@ -94,7 +94,7 @@ test('a node goes into maintenance and comes back with its shards', { tag: '@slo
   await menu.click();
   await page.getByRole('menuitem', { name: 'Start maintenance…' }).click();
   await page.getByRole('button', { name: 'Start maintenance' }).click();
-  // Both at once: what runs is gone from the page when it is done.
+  // Check both at the same time, because the running action disappears when it is done.
   await Promise.all([
     expect(page.getByRole('main').locator('h1 + [data-tone]')).toHaveText('In maintenance'),
     expect(page.getByRole('main')).toContainText(`Put node ${NODE} into maintenance`),

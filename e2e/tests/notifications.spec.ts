@@ -1,4 +1,4 @@
-/** A webhook is told of what happens, and the page says whether it arrives. */
+/** Receivers of notifications and alert thresholds. */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { examine, examineInAll } from '../appearance.ts';
@@ -11,7 +11,7 @@ interface Message {
   event: { type: string } | null;
 }
 
-/** Keeps what it gets; refuses while it is told to. */
+/** HTTP server that stores received messages, or returns errors while `refuses` is set. */
 class Receiver {
   readonly got: Message[] = [];
   refuses = false;
@@ -36,7 +36,7 @@ class Receiver {
   }
 }
 
-test('a limit of a database is set, raised and seen, and those of nodes are set', {
+test('alert thresholds of a database and of nodes are set, and an alarm is shown', {
   tag: '@slow',
 }, async ({ page, api }) => {
   await page.goto('/databases/1/configuration');
@@ -76,7 +76,7 @@ test('a limit of a database is set, raised and seen, and those of nodes are set'
   expect((await api.put('/v1/cluster', { data: { alert_settings: off } })).status()).toBe(200);
 });
 
-test('a webhook is added, tried out, told of what happens, and removed', async ({ page, api }) => {
+test('a webhook is added, tested, gets messages, and is removed', async ({ page, api }) => {
   const receiver = new Receiver();
   const url = await receiver.listen();
   const frame = new Frame(page);
@@ -99,7 +99,7 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
 
     await action('Send test message');
     await expect(page.getByText('The test message was delivered to chat.')).toBeVisible();
-    // What is in the log by then, the receiver's own creation, may come before or after it.
+    // The event about the creation of the receiver can arrive before or after the test message.
     const texts = receiver.got.map(({ text }) => text);
     expect(texts).toContainEqual(expect.stringMatching(/^\[TEST\] /));
 
@@ -126,7 +126,7 @@ test('a webhook is added, tried out, told of what happens, and removed', async (
   }
 });
 
-test('the audit trail goes to a receiver of syslog', { tag: '@slow' }, async ({ page, api }) => {
+test('audit records are sent to a syslog server', { tag: '@slow' }, async ({ page, api }) => {
   let got = '';
   const server = createTcpServer((socket) => {
     socket.on('data', (part) => {

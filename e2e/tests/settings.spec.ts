@@ -1,4 +1,4 @@
-/** The rules of the cluster, as an administrator changes them. */
+/** The Settings page: cluster settings, certificates, CAs and the support bundle. */
 import { execFileSync } from 'node:child_process';
 import { connect } from 'node:tls';
 import { examine, examineInAll } from '../appearance.ts';
@@ -6,7 +6,7 @@ import { expect, test } from '../fixtures.ts';
 import { createSmall } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
-test('a rule is changed, kept, and set back', async ({ page, api }) => {
+test('a setting is changed, stored, and reset', async ({ page, api }) => {
   const rule = page.getByRole('textbox', { name: 'Events per type' });
   const kept = async () => (await (await api.get('/v1/cluster/policy')).json()) as object;
   await page.goto('/settings');
@@ -21,7 +21,7 @@ test('a rule is changed, kept, and set back', async ({ page, api }) => {
   await expect.poll(kept).toMatchObject({ max_saved_events_per_type: 5000 });
 });
 
-test('a support bundle has the logs of the console and of every node', async ({ page, api }) => {
+test('the support bundle contains the logs of the console and of all nodes', async ({ page, api }) => {
   const [{ uid }] = (await (await api.get('/v1/nodes')).json()) as [{ uid: number }];
   await page.goto('/settings');
   const download = page.waitForEvent('download');
@@ -39,7 +39,7 @@ test('a support bundle has the logs of the console and of every node', async ({ 
     expect(names).toContain(name);
 });
 
-/** Of the names and a key of its own, as a company's authority might sign it. */
+/** Return a certificate and key of another CA, for the host names of the console. */
 function signedCertificate(): { certificate: string; key: string } {
   const python = new URL('../../.venv/bin/python', import.meta.url).pathname;
   const script = `
@@ -51,11 +51,11 @@ print(json.dumps({'certificate': signed.pem, 'key': signed.key}))`;
   return JSON.parse(execFileSync(python, ['-c', script], { cwd, encoding: 'utf8' }));
 }
 
-/** What a connection to the console shows: the name that its certificate is for. */
-const shown = (url: string) =>
+/** Return the common name of the certificate that the console serves. */
+const servedName = (url: string) =>
   new Promise<string>((resolve, reject) => {
     const { hostname, port } = new URL(url);
-    // Whoever looks at a certificate does not trust it first.
+    // The certificate is only inspected, so it need not be trusted.
     const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false });
     socket.once('error', reject);
     socket.once('secureConnect', () => {
@@ -64,7 +64,7 @@ const shown = (url: string) =>
     });
   });
 
-test('authorities between nodes are replaced, step by step', { tag: '@slow' }, async ({
+test('the CAs between nodes are replaced step by step', { tag: '@slow' }, async ({
   page,
   api,
 }) => {
@@ -80,7 +80,7 @@ test('authorities between nodes are replaced, step by step', { tag: '@slow' }, a
   await examine(page, 'authorities-replaced');
   await dialog.getByRole('button', { name: 'Replace CAs' }).click();
   await expect(dialog).toBeHidden();
-  // Another one, and nothing under way.
+  // Wait for a different CA after the replacement.
   const authority = row.getByRole('cell').last();
   await expect(authority).not.toHaveText(before ?? '', { timeout: 60_000 });
   await expect(authority).toContainText('SHA-256', { timeout: 60_000 });
@@ -89,12 +89,12 @@ test('authorities between nodes are replaced, step by step', { tag: '@slow' }, a
   await expect(page.getByRole('heading', { name: 'sealed' })).toBeVisible();
 });
 
-test('a certificate is installed, shown at once, and removed', { tag: '@slow' }, async ({
+test('an installed certificate is served immediately, and can be removed', { tag: '@slow' }, async ({
   page,
   api,
 }) => {
   const { https_url } = stackInfo();
-  const before = await shown(https_url);
+  const before = await servedName(https_url);
   const { certificate, key } = signedCertificate();
   await page.goto('/settings');
   await page.getByRole('button', { name: 'Install certificate…' }).click();
@@ -108,21 +108,21 @@ test('a certificate is installed, shown at once, and removed', { tag: '@slow' },
   await asking.getByRole('button', { name: 'Check certificate' }).click();
   const checked = page.getByRole('dialog', { name: 'Install this certificate?' });
   await expect(checked).toContainText('console.example.com, localhost');
-  expect(await shown(https_url)).toBe(before);
+  expect(await servedName(https_url)).toBe(before);
   await examine(page, 'certificate-checked');
   await checked.getByRole('button', { name: 'Install' }).click();
   await expect(page.getByText('Installed by an administrator')).toBeVisible();
-  expect(await shown(https_url)).toBe('E2E');
+  expect(await servedName(https_url)).toBe('E2E');
   await examineInAll(page, 'certificate-installed');
   await page.getByRole('button', { name: 'Remove installed certificate…' }).click();
   await page.getByRole('button', { name: 'Remove certificate' }).click();
   await expect(page.getByText('The console CA, which browsers trust only if')).toBeVisible();
-  expect(await shown(https_url)).toBe(before);
+  expect(await servedName(https_url)).toBe(before);
   const events = await (await api.get('/v1/logs')).text();
   expect(events).not.toContain('PRIVATE KEY');
 });
 
-test('the authority of the console is announced and withdrawn, and a request made', {
+test('a next console CA is announced and withdrawn, and a signing request is created', {
   tag: '@slow',
 }, async ({ page, api }) => {
   await page.goto('/settings');

@@ -1,24 +1,24 @@
-/** The speed of the page in numbers, written to results.json; nothing is asserted about time here. */
+/** Measures the speed of the web UI. Results are written to results.json; there are no assertions about time. */
 import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
 import { SIGNED_OUT, test } from '../fixtures.ts';
 
 const RESULTS = new URL('../results.json', import.meta.url).pathname;
-/** As little as shows that it works. */
+/** Run as briefly as possible, to check that the benchmark works. */
 const SMOKE = process.env.SHARDBOARD_BENCH_SMOKE === '1';
 const SAMPLES = SMOKE ? 3 : 60;
 const LOADS = SMOKE ? 1 : 5;
-/** No long task for so long: nothing keeps the page from answering. */
+/** Time without long tasks after which the page counts as responsive. */
 const QUIET_MS = 500;
 
 /** Milliseconds. */
 interface Age {
-  /** From the end of the agent's look at its shards to the end of the page's own handler. */
+  /** From the end of the agent's poll of its shards to the end of the page's handler. */
   handled: number;
-  /** The same to the next painted frame. */
+  /** From the end of the agent's poll to the next painted frame. */
   painted: number;
-  /** From the start of the sampled second, when the agents begin to look, to the end of the handler. */
+  /** From the start of the sampled second, when the agents start to poll, to the end of the handler. */
   since_second: number;
 }
 
@@ -26,7 +26,7 @@ interface Load {
   /** Milliseconds from the start of the navigation. */
   ready: number;
   interactive: number;
-  /** JavaScript as it came over the wire, and as gzip would make it. */
+  /** Transferred size of JavaScript, and its size with gzip. */
   scriptBytes: number;
   scriptGzipBytes: number;
 }
@@ -51,12 +51,12 @@ test.afterAll(() => writeFileSync(RESULTS, `${JSON.stringify(results, null, 2)}\
 test('age of a sample when the page has handled it', async ({ page }) => {
   await page.addInitScript(timeSamples);
   await page.goto('/');
-  const told = await page.waitForFunction(
-    (wanted) => window.sampleAges.length >= wanted && window.sampleAges,
+  const handle = await page.waitForFunction(
+    (count) => window.sampleAges.length >= count && window.sampleAges,
     SAMPLES,
     { timeout: 150_000 },
   );
-  const ages = ((await told.jsonValue()) as Age[]).slice(0, SAMPLES);
+  const ages = ((await handle.jsonValue()) as Age[]).slice(0, SAMPLES);
   const summary = (values: number[]) => ({
     p50: percentile(values, 0.5),
     p99: percentile(values, 0.99),
@@ -78,7 +78,7 @@ test('first view of the overview', async ({ browser, baseURL, session }) => {
   results.overview = await firstView(browser, options, '/', 'main table td');
 });
 
-/** Medians of several loads, each in a browser that has cached nothing. */
+/** Return the medians of several loads, each in a browser with an empty cache. */
 async function firstView(
   browser: Browser,
   options: BrowserContextOptions,
@@ -125,7 +125,7 @@ async function measureLoad(page: Page, path: string, selector: string): Promise<
   await page.addInitScript(noteLongTasks);
   await page.addInitScript(untilInteractive, { selector, quiet: QUIET_MS });
   await page.goto(path);
-  // The document measures itself: one that follows another starts anew, and nothing is asked of one that is going.
+  // The document measures itself, because a query during the navigation could reach the previous document.
   const measured = await page.waitForFunction(() => window.interactive);
   const { ready, interactive } = (await measured.jsonValue()) as Interactive;
   const scriptGzipBytes = (await Promise.all(bodies))
@@ -139,7 +139,7 @@ function percentile(values: number[], part: number): number {
   return Math.round(sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN);
 }
 
-/** Runs in the page: times the handler that the page itself registers for samples of the cluster. */
+/** Runs in the page: measures the handler that the page registers for cluster samples. */
 function timeSamples(): void {
   type Listener = (event: MessageEvent<string>) => void;
   window.sampleAges = [];
@@ -171,7 +171,7 @@ function noteLongTasks(): void {
   }).observe({ type: 'longtask', buffered: true });
 }
 
-/** Runs in the page: when `selector` is there, and when after that no long task came for a while. */
+/** Runs in the page: records when `selector` exists, and when no long task has followed for `quiet` milliseconds. */
 async function untilInteractive({ selector, quiet }: { selector: string; quiet: number }) {
   while (!document.querySelector(selector)) await new Promise(requestAnimationFrame);
   const ready = performance.now();

@@ -1,4 +1,4 @@
-/** Single sign-on with a certified provider of OpenID Connect, from setting it up to signing in by it. */
+/** Single sign-on with a certified OpenID Connect provider, from the configuration to the sign-in. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from '@playwright/test';
@@ -9,9 +9,9 @@ import { LoginPage } from '../pages/login.ts';
 
 const CLIENT = { client_id: 'shardboard', client_secret: 's%c:ret' };
 
-/** Everybody signs in there with any password; `boss` is in the group dba, `nobody` in none. */
+/** Start a provider that accepts any password. `boss` is in the group dba, `nobody` is in no group. */
 async function provider(consoleUrl: string) {
-  // It says a lot as it is loaded, which the other tests' output need not have.
+  // Loaded here, because it prints warnings that should not appear in the output of other tests.
   const { default: Provider } = await import('oidc-provider');
   const groups = (id: string) =>
     id === 'boss' ? ['dba', 'staff'] : id === 'nobody' ? [] : ['staff'];
@@ -32,7 +32,7 @@ async function provider(consoleUrl: string) {
         }),
       }),
     });
-  // The port is known once it listens, and the issuer has it in its name.
+  // The issuer contains the port, which is known only when the server listens.
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,7 +47,7 @@ async function signInThere(page: Page, user: string): Promise<void> {
   await page.getByRole('button', { name: /continue/i }).click();
 }
 
-test('people sign in by their account, and their groups give them roles', { tag: '@slow' }, async ({
+test('users sign in with single sign-on, and their groups determine their roles', { tag: '@slow' }, async ({
   page,
   browser,
   baseURL,

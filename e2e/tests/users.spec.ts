@@ -1,4 +1,4 @@
-/** Users as an administrator manages them, and what they may do then. */
+/** User management: users, sessions, two-factor authentication, service tokens, roles and access lists. */
 import { createHmac } from 'node:crypto';
 import type { APIRequestContext } from '@playwright/test';
 import { examine, examineInAll } from '../appearance.ts';
@@ -18,7 +18,7 @@ interface Named {
 async function named(api: APIRequestContext, kind: string, name: string): Promise<Named> {
   const every: Named[] = await (await api.get(`/v1/${kind}`)).json();
   const found = every.find((each) => each.name === name);
-  if (!found) throw new Error(`there is no ${name} among ${kind}`);
+  if (!found) throw new Error(`no ${name} in ${kind}`);
   return found;
 }
 
@@ -73,7 +73,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await theirs.close();
 });
 
-test('a user sees the own sessions, and signs in with a second factor', async ({
+test('a user turns on two-factor authentication, and an administrator ends their sessions', async ({
   page,
   api,
   browser,
@@ -122,12 +122,12 @@ test('a user sees the own sessions, and signs in with a second factor', async ({
   await examine(page, 'sessions');
   await sessions.getByRole('button', { name: 'End all sessions' }).click();
   await expect(sessions).toContainText('Not signed in anywhere');
-  await expect(login.submit, 'the page is told at once').toBeVisible();
+  await expect(login.submit, 'the page is signed out immediately').toBeVisible();
   await theirs.close();
   expect((await api.delete(`/v1/users/${uid}`)).status()).toBe(200);
 });
 
-/** What an authenticator app shows now (RFC 6238). */
+/** Return the current code of an authenticator app (RFC 6238). */
 function codeOf(secret: string): string {
   const bits = [...secret]
     .map((letter) =>
@@ -142,7 +142,7 @@ function codeOf(secret: string): string {
   return String((digest.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 
-test('where everybody needs a second factor, who has none sets one up to sign in', {
+test('if two-factor authentication is required, users set it up at sign-in', {
   tag: '@slow',
 }, async ({ api, browser, baseURL, playwright }) => {
   const user = { email: 'cid@example.org', password: NEW_PASSWORD, role: 'cluster_viewer' };
@@ -154,15 +154,15 @@ test('where everybody needs a second factor, who has none sets one up to sign in
     ignoreHTTPSErrors: true,
     extraHTTPHeaders: { Authorization: `Bearer ${made.token}` },
   });
-  const require = async (wanted: boolean) => {
-    const data = { second_factor_required: wanted };
+  const setRequired = async (required: boolean) => {
+    const data = { second_factor_required: required };
     expect((await program.put('/v1/cluster/policy', { data })).status()).toBe(200);
   };
   const theirs = await browser.newContext({
     ...(baseURL && { baseURL }),
     storageState: SIGNED_OUT,
   });
-  await require(true);
+  await setRequired(true);
   try {
     const other = await theirs.newPage();
     const login = new LoginPage(other);
@@ -183,7 +183,7 @@ test('where everybody needs a second factor, who has none sets one up to sign in
     await expect(frame.dialog('Change authenticator app').locator('code')).toBeVisible();
     await examine(other, 'second-factor-another');
   } finally {
-    await require(false);
+    await setRequired(false);
     await program.dispose();
     await theirs.close();
   }
@@ -191,7 +191,7 @@ test('where everybody needs a second factor, who has none sets one up to sign in
   expect((await api.delete(`/v1/service_tokens/${made.uid}`)).status()).toBe(200);
 });
 
-test('a program logs in by a token of its own until that is removed', async ({
+test('a program uses a service token until it is removed', async ({
   page,
   playwright,
   baseURL,
@@ -230,7 +230,7 @@ test('a program logs in by a token of its own until that is removed', async ({
   await program.dispose();
 });
 
-test('a role is let in at data, with rules, from the page to the shards', { tag: '@slow' }, async ({
+test('a role gets access to the data of a database with an access list', { tag: '@slow' }, async ({
   page,
   api,
 }) => {
@@ -280,7 +280,7 @@ test('a role is let in at data, with rules, from the page to the shards', { tag:
   expect((await api.delete(`/v1/redis_acls/${cache.uid}`)).status()).toBe(409);
 });
 
-test('a user whose role reaches one database sees no other', { tag: '@slow' }, async ({
+test('a user with a role for one database sees no other database', { tag: '@slow' }, async ({
   page,
   api,
   browser,
@@ -313,7 +313,7 @@ test('a user whose role reaches one database sees no other', { tag: '@slow' }, a
   await login.signIn(user.email, user.password);
   await expect(new Frame(other).heading(/are healthy/)).toBeVisible();
   await examine(other, 'limited-overview');
-  // What each shows once it has been told what there is.
+  // Text that each page shows after its data was loaded.
   for (const [path, shown] of [
     ['/databases', 'payments'],
     [`/databases/${uid}`, 'payments'],

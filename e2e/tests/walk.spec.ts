@@ -1,4 +1,4 @@
-/** The way every newcomer goes: sign in, create a database, watch it live, see where it sits, delete it. */
+/** First steps of a new user: sign in, create a database, view live metrics and placement, delete the database. */
 import { execFileSync } from 'node:child_process';
 import { expect, SIGNED_OUT, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
@@ -15,14 +15,14 @@ const KEYS = 500;
 
 test.use({ storageState: SIGNED_OUT });
 
-test('from the login to a live database and back to none', async ({ page, api }) => {
+test('first steps from sign-in to a deleted database', async ({ page, api }) => {
   test.setTimeout(300_000);
   const before = await stack.shardsAlive();
   const frame = new Frame(page);
   const databases = new DatabasesPage(page);
   const database = new DatabasePage(page);
 
-  await test.step('a wrong password is answered by a sentence, the right one opens the page', async () => {
+  await test.step('a wrong password shows an error, the correct one opens the overview', async () => {
     const login = new LoginPage(page);
     const { user, password } = stackInfo();
     await login.open();
@@ -33,7 +33,7 @@ test('from the login to a live database and back to none', async ({ page, api })
     await expect(frame.heading(/All 3 nodes and 12 shards are healthy/)).toBeVisible();
   });
 
-  await test.step('the form creates a database, which becomes active while one looks', async () => {
+  await test.step('the form creates a database that becomes active', async () => {
     await frame.goTo('Databases');
     await databases.create.click();
     const form = new CreatePage(page);
@@ -44,19 +44,19 @@ test('from the login to a live database and back to none', async ({ page, api })
     await form.shards.fill(String(SHARDS));
     await form.replication.click();
     await expect(form.plan).toContainText('6 primary shards, each with a replica on another node');
-    // A quick creation is over before a poll sees it: remember every state that was shown.
-    await page.evaluate(rememberStates);
+    // A fast creation can end between two polls, so record every displayed state.
+    await page.evaluate(recordStates);
     await form.submit.click();
     await expect(database.state).toHaveText('Active');
     const states = await page.evaluate(() => window.shownStates);
-    // On a quick machine it may be active before it is drawn for the first time.
+    // On a fast machine, the database can be active before the first rendering.
     expect(states.at(-1)).toBe('Active');
     expect(states.slice(0, -1).filter((state) => !state.startsWith('Creating'))).toEqual([]);
   });
   const { uid, endpoints } = await bdbNamed(api, NAME);
   const { addr, port } = endpoints[0] ?? { addr: [], port: 0 };
 
-  await test.step('primaries and replicas sit on different nodes', async () => {
+  await test.step('primaries and replicas are on different nodes', async () => {
     await expect(database.cells).toHaveCount(2 * SHARDS);
     await expect(database.slotBar).toHaveAccessibleName(`16384 hash slots in ${SHARDS} ranges`);
     const placed = await database.placed();
@@ -75,19 +75,19 @@ test('from the login to a live database and back to none', async ({ page, api })
     }
   });
 
-  await test.step('what is written is counted, exactly', async () => {
+  await test.step('the number of keys is exact', async () => {
     await database.tab('Metrics');
     const commands = Array.from({ length: KEYS }, (_, index) => `SET key:${index} ${index}`);
     execFileSync('valkey-cli', ['-c', '-h', addr[0] ?? '', '-p', String(port)], {
       input: commands.join('\n'),
       stdio: ['pipe', 'ignore', 'inherit'],
     });
-    // Only large charts have figures under them.
+    // Only large charts have a legend with figures.
     await page.getByRole('button', { name: 'Show Total keys large on the right' }).click();
     await expect(database.figure('Total keys', 'Total keys', 'last')).toHaveText(String(KEYS));
   });
 
-  await test.step('live numbers move with the traffic, and stop with it', async () => {
+  await test.step('live metrics follow the traffic', async () => {
     const throughput = database.figure('Throughput', 'Reads', 'last');
     await stack.startTraffic(uid, 900);
     await expect.poll(async () => Number(await throughput.textContent())).toBeGreaterThan(200);
@@ -100,7 +100,7 @@ test('from the login to a live database and back to none', async ({ page, api })
     await expect(cell).toHaveText(/^0\sops\/s$/);
   });
 
-  await test.step('deletion asks for the name, and leaves nothing', async () => {
+  await test.step('deletion requires the name and removes all shards', async () => {
     await databases.row(NAME).getByRole('link', { name: NAME }).click();
     const dialog = await database.askToDelete();
     const sure = dialog.getByRole('button', { name: 'Delete database' });
@@ -124,14 +124,14 @@ declare global {
   }
 }
 
-/** Runs in the page; a reload would lose it, and with it the list. */
-function rememberStates(): void {
+/** Runs in the page. A reload would discard the list. */
+function recordStates(): void {
   window.shownStates = [];
-  const look = () => {
+  const record = () => {
     const text = document.querySelector('h1 + [data-tone]')?.textContent;
     if (text && text !== window.shownStates.at(-1)) window.shownStates.push(text);
   };
-  new MutationObserver(look).observe(document.body, {
+  new MutationObserver(record).observe(document.body, {
     childList: true,
     subtree: true,
     characterData: true,

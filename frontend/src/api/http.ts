@@ -58,7 +58,7 @@ export async function request<T>(
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-/** Return a query function that is aborted when the query has no more subscribers. */
+/** Return a query function. Its request is aborted when the last subscriber of the query leaves. */
 export const read =
   <T>(path: string) =>
   ({ signal }: { signal: AbortSignal }): Promise<T> =>

@@ -35,7 +35,7 @@ export function oldestSecond(kept: readonly Kept[], now: number): number {
   return (whole ?? kept.at(-1))?.from ?? Number.NaN;
 }
 
-/** Return why a range shows no more than a shorter one; undefined if it shows more. */
+/** Return why a range shows the same data as a shorter one; undefined if it shows more. */
 export function whyNot(range: Range, oldest: number, now: number): string | undefined {
   const shorter = RANGES[RANGES.indexOf(range) - 1];
   if (range <= 900 || shorter === undefined) return undefined;

@@ -57,7 +57,7 @@ export function Passwords({ title, count, ways, fault, field, onClose }: Props) 
         />
       )}
       {ways.length > 1 && (
-        <Radio.Group label="What to change" value={way.label} onChange={setChosen}>
+        <Radio.Group label="Change" value={way.label} onChange={setChosen}>
           <Stack gap={6} mt={6}>
             {ways.map(({ label }) => (
               <Radio key={label} value={label} label={label} />
