@@ -17,7 +17,9 @@ export default class Results implements Reporter {
     const all = this.suite.allTests();
     const of = (outcome: string) =>
       Object.fromEntries(
-        all.filter((test) => test.outcome() === outcome).map((test) => [name(test), failureText(test)]),
+        all
+          .filter((test) => test.outcome() === outcome)
+          .map((test) => [name(test), failureText(test)]),
       );
     const times = Object.fromEntries(
       all

@@ -101,10 +101,7 @@ test('a pasted memtier command line is parsed or rejected with a reason', async 
   await examine(page, 'benchmark-new');
 });
 
-test('a run can include a drill if drills are allowed', { tag: '@slow' }, async ({
-  page,
-  api,
-}) => {
+test('a run can include a drill if drills are allowed', { tag: '@slow' }, async ({ page, api }) => {
   const { uid } = await createSmall(api, NAME, { replication: true });
   await page.goto('/benchmarks/new');
   const card = page.getByRole('region', { name: 'Drill' });

@@ -34,7 +34,10 @@ function tried(line: string, ...words: string[]): string {
   }
 }
 
-test('a cluster endpoint shows proxies, live figures, latency and threads', async ({ page, api }) => {
+test('a cluster endpoint shows proxies, live figures, latency and threads', async ({
+  page,
+  api,
+}) => {
   const { bdb, addresses } = stackInfo();
   const database = new DatabasePage(page);
   await database.open(bdb, 'metrics');
@@ -93,7 +96,10 @@ test('an endpoint without the Cluster API accepts any client, and shows when the
   );
 });
 
-test('commands contain placeholders for secrets and work with the real values', async ({ page, api }, testInfo) => {
+test('commands contain placeholders for secrets and work with the real values', async ({
+  page,
+  api,
+}, testInfo) => {
   const password = 'correct-horse';
   const settings = { authentication_redis_pass: password, tls_mode: 'enabled' };
   const { uid } = await createSmall(api, 'guarded', settings);

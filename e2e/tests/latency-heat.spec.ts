@@ -84,9 +84,7 @@ test('the heat map shows requests by type, and a tooltip for the cell under the 
   expect(parts[0]).toBeGreaterThan(0);
 });
 
-test('dragging zooms the page and reloads the heat map', { tag: '@slow' }, async ({
-  page,
-}) => {
+test('dragging zooms the page and reloads the heat map', { tag: '@slow' }, async ({ page }) => {
   const heat = new HeatMap(page);
   await heat.open(300);
   await heat.point(0.6, 0.5);

@@ -45,7 +45,9 @@ test('users sign in with LDAP, and their groups determine their roles', { tag: '
       .first()
       .fill(settings.encrypted);
     await dialog.getByLabel('Search as').fill(settings.reader[0]);
-    await dialog.getByRole('textbox', { name: 'Password of the search user' }).fill(settings.reader[1]);
+    await dialog
+      .getByRole('textbox', { name: 'Password of the search user' })
+      .fill(settings.reader[1]);
     await dialog.getByLabel('Search base for users').fill(settings.people);
     await dialog.getByLabel('Search base for groups').fill(settings.groups);
     await dialog.getByRole('button', { name: 'Save' }).click();

@@ -30,9 +30,7 @@ test('a sample arrives at least every two seconds', { tag: '@slow' }, async ({ p
   await expect.poll(longestRun, { timeout: 90_000 }).toBeGreaterThan(SAMPLES);
 });
 
-test('after a console restart the page reconnects without missing samples', async ({
-  page,
-}) => {
+test('after a console restart the page reconnects without missing samples', async ({ page }) => {
   const database = new DatabasePage(page);
   const frame = new Frame(page);
   await database.open(stackInfo().bdb, 'metrics');
@@ -57,9 +55,7 @@ test('after a console restart the page reconnects without missing samples', asyn
   await expect.poll(missing, { message: 'seconds without a sample' }).toEqual([]);
 });
 
-test('a killed agent is shown until it is back', async ({
-  page,
-}) => {
+test('a killed agent is shown until it is back', async ({ page }) => {
   const frame = new Frame(page);
   const nodes = new NodesPage(page);
   await nodes.open();

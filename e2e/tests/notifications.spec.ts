@@ -119,7 +119,10 @@ test('a webhook is added, tested, gets messages, and is removed', async ({ page,
     await action('Send test message');
     await expect(page.getByText('It answered 500 Internal Server Error.')).toBeVisible();
     await action('Remove');
-    await frame.dialog('Remove receiver chat?').getByRole('button', { name: 'Remove receiver' }).click();
+    await frame
+      .dialog('Remove receiver chat?')
+      .getByRole('button', { name: 'Remove receiver' })
+      .click();
     await expect(page.getByText('No receivers yet')).toBeVisible();
   } finally {
     receiver.close();
@@ -163,7 +166,10 @@ test('audit records are sent to a syslog server', { tag: '@slow' }, async ({ pag
     await expect(row).toContainText('Up to date');
     await page.getByRole('button', { name: 'Actions for siem' }).click();
     await page.getByRole('menuitem', { name: 'Remove' }).click();
-    await frame.dialog('Remove receiver siem?').getByRole('button', { name: 'Remove receiver' }).click();
+    await frame
+      .dialog('Remove receiver siem?')
+      .getByRole('button', { name: 'Remove receiver' })
+      .click();
     await expect(row).toHaveCount(0);
   } finally {
     server.close();

@@ -13,7 +13,12 @@ const SECONDS = Number(process.env.SHARDBOARD_BENCH_RUN_SECONDS);
 const SNAPSHOTS = 12;
 const CHARTS = 6;
 
-test('memory of the page of a running benchmark', async ({ baseURL, launchOptions, session, viewport }) => {
+test('memory of the page of a running benchmark', async ({
+  baseURL,
+  launchOptions,
+  session,
+  viewport,
+}) => {
   test.setTimeout((SECONDS + 240) * 1000);
   const path = `/benchmarks/${process.env.SHARDBOARD_BENCH_RUN}`;
   const size = `--window-size=${viewport?.width},${viewport?.height}`;
@@ -33,7 +38,10 @@ test('memory of the page of a running benchmark', async ({ baseURL, launchOption
     await expect(page.getByText('running', { exact: true })).toBeVisible();
     return page.locator('canvas').count();
   });
-  writeFileSync(RESULTS, `${JSON.stringify({ seconds: SECONDS, charts, looks: snapshots }, null, 2)}\n`);
+  writeFileSync(
+    RESULTS,
+    `${JSON.stringify({ seconds: SECONDS, charts, looks: snapshots }, null, 2)}\n`,
+  );
 });
 
 /**

@@ -21,7 +21,10 @@ test('a setting is changed, stored, and reset', async ({ page, api }) => {
   await expect.poll(kept).toMatchObject({ max_saved_events_per_type: 5000 });
 });
 
-test('the support bundle contains the logs of the console and of all nodes', async ({ page, api }) => {
+test('the support bundle contains the logs of the console and of all nodes', async ({
+  page,
+  api,
+}) => {
   const [{ uid }] = (await (await api.get('/v1/nodes')).json()) as [{ uid: number }];
   await page.goto('/settings');
   const download = page.waitForEvent('download');
@@ -64,10 +67,7 @@ const servedName = (url: string) =>
     });
   });
 
-test('the CAs between nodes are replaced step by step', { tag: '@slow' }, async ({
-  page,
-  api,
-}) => {
+test('the CAs between nodes are replaced step by step', { tag: '@slow' }, async ({ page, api }) => {
   await createSmall(api, 'sealed');
   await page.goto('/settings');
   const table = page.getByRole('table', { name: 'Certificates between nodes' });
@@ -89,10 +89,9 @@ test('the CAs between nodes are replaced step by step', { tag: '@slow' }, async 
   await expect(page.getByRole('heading', { name: 'sealed' })).toBeVisible();
 });
 
-test('an installed certificate is served immediately, and can be removed', { tag: '@slow' }, async ({
-  page,
-  api,
-}) => {
+test('an installed certificate is served immediately, and can be removed', {
+  tag: '@slow',
+}, async ({ page, api }) => {
   const { https_url } = stackInfo();
   const before = await servedName(https_url);
   const { certificate, key } = signedCertificate();

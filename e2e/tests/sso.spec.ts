@@ -47,11 +47,9 @@ async function signInThere(page: Page, user: string): Promise<void> {
   await page.getByRole('button', { name: /continue/i }).click();
 }
 
-test('users sign in with single sign-on, and their groups determine their roles', { tag: '@slow' }, async ({
-  page,
-  browser,
-  baseURL,
-}) => {
+test('users sign in with single sign-on, and their groups determine their roles', {
+  tag: '@slow',
+}, async ({ page, browser, baseURL }) => {
   const there = await provider(baseURL ?? '');
   try {
     const frame = new Frame(page);

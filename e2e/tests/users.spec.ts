@@ -172,13 +172,17 @@ test('if two-factor authentication is required, users set it up at sign-in', {
     await examineInAll(other, 'login-second-factor');
     await other.getByLabel('Code from the app').fill(codeOf(secret));
     await login.submit.click();
-    await expect(other.getByRole('heading', { name: 'Two-factor authentication is on' })).toBeVisible();
+    await expect(
+      other.getByRole('heading', { name: 'Two-factor authentication is on' }),
+    ).toBeVisible();
     await examine(other, 'login-recovery-codes');
     await other.getByRole('button', { name: 'I have saved the codes' }).click();
     const frame = new Frame(other);
     await expect(frame.heading(/are healthy/)).toBeVisible();
     await frame.userMenu.click();
-    await expect(other.getByRole('menuitem', { name: 'Turn off two-factor authentication' })).toHaveCount(0);
+    await expect(
+      other.getByRole('menuitem', { name: 'Turn off two-factor authentication' }),
+    ).toHaveCount(0);
     await other.getByRole('menuitem', { name: 'Change authenticator app' }).click();
     await expect(frame.dialog('Change authenticator app').locator('code')).toBeVisible();
     await examine(other, 'second-factor-another');

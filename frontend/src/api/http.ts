@@ -37,7 +37,8 @@ const HEADERS = {
 
 async function failure(response: Response): Promise<ApiError> {
   const body: Record<string, unknown> = await response.json().catch(() => ({}));
-  const text = body.description ?? body.message ?? `The console responded with status ${response.status}.`;
+  const text =
+    body.description ?? body.message ?? `The console responded with status ${response.status}.`;
   return new ApiError(
     response.status,
     String(body.error_code ?? 'unknown'),

@@ -44,7 +44,7 @@ export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remo
   queryOptions({
     queryKey: ['node-addresses', node, order],
     queryFn: read<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
-    // What would change a moment ago may not any more.
+    // Not cached, because the reply can change at any time.
     gcTime: 0,
     staleTime: 0,
   });

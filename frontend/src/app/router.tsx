@@ -254,7 +254,7 @@ export function createAppRouter(client: QueryClient) {
     context: { client },
     defaultPreload: 'intent',
     defaultPendingMs: 400,
-    // At every route, so that a page that breaks leaves the navigation around it.
+    // Set on every route, so that the navigation stays visible if a page fails.
     defaultErrorComponent: RouteError,
   });
 }

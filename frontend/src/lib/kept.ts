@@ -24,7 +24,7 @@ export function forget(key: string): void {
   try {
     sessionStorage.removeItem(PREFIX + key);
   } catch {
-    // Without storage there is nothing to forget.
+    // Without storage, there is nothing to remove.
   }
 }
 

@@ -8,7 +8,9 @@ export interface Bar {
 
 /** Return the row of each span: the first free row, in the order of start times. */
 export function rowsOf(bars: readonly Bar[], gap: number): number[] {
-  const order = bars.map((_, index) => index).sort((a, b) => startTime(bars, a) - startTime(bars, b));
+  const order = bars
+    .map((_, index) => index)
+    .sort((a, b) => startTime(bars, a) - startTime(bars, b));
   const ends: number[] = [];
   const rows: number[] = new Array(bars.length).fill(0);
   for (const index of order) {

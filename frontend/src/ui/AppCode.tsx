@@ -15,7 +15,12 @@ export function AppSecret({ given }: { given: AppSecretData | undefined }) {
     <>
       <div className={classes.qr}>
         {given ? (
-          <QRCodeSVG title="QR code for the authenticator app" value={given.uri} size={176} marginSize={2} />
+          <QRCodeSVG
+            title="QR code for the authenticator app"
+            value={given.uri}
+            size={176}
+            marginSize={2}
+          />
         ) : (
           <Loader />
         )}
@@ -67,7 +72,8 @@ export function CodesToKeep({ codes }: { codes: readonly string[] }) {
   return (
     <>
       <span>
-        These are your recovery codes. They are shown only once. Store them where you can find them without your phone: each code replaces the code of the app for one sign-in.
+        These are your recovery codes. They are shown only once. Store them where you can find them
+        without your phone: each code replaces the code of the app for one sign-in.
       </span>
       <CopyBlock text={codes.join('\n')} label="Copy recovery codes" />
     </>

@@ -29,7 +29,10 @@ interface Props {
 
 export function Passwords({ title, count, ways, fault, field, onClose }: Props) {
   const [chosen, setChosen] = useState(ways[0].label);
-  const [entered, setEntered] = useState<{ typed: Typed; text: string }>({ typed: 'new', text: '' });
+  const [entered, setEntered] = useState<{ typed: Typed; text: string }>({
+    typed: 'new',
+    text: '',
+  });
   const way = ways.find(({ label }) => label === chosen) ?? ways[0];
   // A password that was entered for removal must not become a new password when the choice changes, and vice versa.
   const password = entered.typed === way.typed ? entered.text : '';

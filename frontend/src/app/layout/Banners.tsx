@@ -96,7 +96,8 @@ function StreamLost({
       <StatusIcon tone="attention" />
       <span>
         Connection to the console lost{' '}
-        <span aria-hidden>{duration((Math.max(now, since) - since) / 1000)} ago</span>. Charts are paused; missing samples appear after the connection is restored.{' '}
+        <span aria-hidden>{duration((Math.max(now, since) - since) / 1000)} ago</span>. Charts are
+        paused; missing samples appear after the connection is restored.{' '}
         <span aria-hidden>
           Attempt {attempt + 1} {seconds ? `in ${seconds} s` : 'now'}.
         </span>

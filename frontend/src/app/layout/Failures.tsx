@@ -66,7 +66,9 @@ export function Failures() {
   const failed = useFailures();
   const [first] = failed;
   if (!first) return null;
-  const names = [...new Set(failed.map(({ queryKey }) => WORDS[String(queryKey[0])] ?? 'some data'))];
+  const names = [
+    ...new Set(failed.map(({ queryKey }) => WORDS[String(queryKey[0])] ?? 'some data')),
+  ];
   const what = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
   return (
     <div className={classes.banner} data-tone="attention">

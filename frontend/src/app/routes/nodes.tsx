@@ -16,7 +16,10 @@ export function NodesPage() {
         <NodeTable
           empty={
             <EmptyState title="No node has joined yet">
-              <span>A node is a machine with an agent that runs shards. Choose Add node to join a machine.</span>
+              <span>
+                A node is a machine with an agent that runs shards. Choose Add node to join a
+                machine.
+              </span>
             </EmptyState>
           }
         />

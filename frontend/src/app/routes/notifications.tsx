@@ -29,7 +29,9 @@ export function NotificationsPage() {
           empty={
             <EmptyState title="No receivers yet">
               <span>
-                Add a receiver to get a message when an alarm is raised and when it ends. A receiver is an e-mail address, a webhook of a chat or on-call service, a Prometheus Alertmanager or a syslog server.
+                Add a receiver to get a message when an alarm is raised and when it ends. A receiver
+                is an e-mail address, a webhook of a chat or on-call service, a Prometheus
+                Alertmanager or a syslog server.
               </span>
             </EmptyState>
           }

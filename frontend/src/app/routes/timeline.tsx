@@ -80,7 +80,8 @@ function EmptyTimeline() {
     <>
       <EmptyState title="No events in this time range">
         <span>
-          When a node goes down, this page shows when the outage was detected, which replicas were promoted, how the node was resynced after its return, and the throughput during this time.
+          When a node goes down, this page shows when the outage was detected, which replicas were
+          promoted, how the node was resynced after its return, and the throughput during this time.
         </span>
         <span>Choose a longer time range or fewer filters.</span>
       </EmptyState>

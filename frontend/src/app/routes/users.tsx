@@ -18,7 +18,8 @@ export function UsersPage() {
     return (
       <EmptyState title="You cannot view users">
         <span>
-          Only administrators and user managers can view users. To change your password, use the menu at the top right.
+          Only administrators and user managers can view users. To change your password, use the
+          menu at the top right.
         </span>
       </EmptyState>
     );

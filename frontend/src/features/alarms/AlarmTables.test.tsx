@@ -40,7 +40,10 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async (path: string) => {
     const [bare = ''] = path.split('?');
     return replies[bare] === undefined
-      ? Response.json({ error_code: 'x', description: 'The store is unavailable.' }, { status: 500 })
+      ? Response.json(
+          { error_code: 'x', description: 'The store is unavailable.' },
+          { status: 500 },
+        )
       : Response.json(replies[bare]);
   });
 });

@@ -57,7 +57,8 @@ function Raised({ names }: { names: Names }) {
         empty={
           <EmptyState title="No active alarms">
             <span>
-              The console checks nodes, shards, replication, memory and flash every second, and your alert thresholds for throughput, latency and usage.
+              The console checks nodes, shards, replication, memory and flash every second, and your
+              alert thresholds for throughput, latency and usage.
             </span>
           </EmptyState>
         }
@@ -131,7 +132,11 @@ function common(names: Names): Column<LogEvent>[] {
         ),
     },
     { id: 'alarm', header: 'Alarm', cell: (alarm) => raisedAlarm(alarm, names).text },
-    { id: 'of', header: 'Affects', cell: (alarm) => <AffectedObject alarm={alarm} names={names} /> },
+    {
+      id: 'of',
+      header: 'Affects',
+      cell: (alarm) => <AffectedObject alarm={alarm} names={names} />,
+    },
     {
       id: 'raised',
       header: 'Raised',

@@ -34,7 +34,9 @@ describe('faultOf', () => {
     ['1e3', 'Enter a number, such as 80 or 92.5'],
     ['100.5', 'The maximum is 100'],
     ['92.5', undefined],
-  ])('returns the error of %o: %o', (threshold, fault) => expect(faultOf(SIZE, threshold)).toBe(fault));
+  ])('returns the error of %o: %o', (threshold, fault) =>
+    expect(faultOf(SIZE, threshold)).toBe(fault),
+  );
   it('accepts only whole days', () => {
     const days: Limit = { name: 'days', label: 'Within', unit: 'days', whole: true };
     expect(faultOf(days, '45')).toBeUndefined();

@@ -85,7 +85,8 @@ export function faultOf(
   threshold: string | undefined,
 ): string | undefined {
   if (!unit) return undefined;
-  if (whole) return /^\d{1,5}$/.test(threshold ?? '') ? undefined : 'Enter a whole number, such as 30';
+  if (whole)
+    return /^\d{1,5}$/.test(threshold ?? '') ? undefined : 'Enter a whole number, such as 30';
   if (!/^\d{1,15}(\.\d{1,6})?$/.test(threshold ?? '')) return 'Enter a number, such as 80 or 92.5';
   return most !== undefined && Number(threshold) > most ? `The maximum is ${most}` : undefined;
 }

@@ -23,7 +23,9 @@ export function AuditChain() {
   return (
     <Card>
       <p className={classes.words}>
-        The audit log records who changed what from which address, denied requests, and reads of passwords. Each record is chained to the previous one, so that changed or removed records are detected.
+        The audit log records who changed what from which address, denied requests, and reads of
+        passwords. Each record is chained to the previous one, so that changed or removed records
+        are detected.
       </p>
       <div className={classes.check}>
         <Verdict check={check.data} error={check.error} />
@@ -62,9 +64,7 @@ function Verdict({ check, error }: { check: AuditCheck | undefined; error: Error
   if (!check) return <Status tone="progress">Checking the chain…</Status>;
   if (!check.whole) return <Status tone="broken">The audit log was tampered with</Status>;
   return (
-    <Status tone="ok">
-      {`Intact: ${plural(check.lines, 'record')}, none changed or removed`}
-    </Status>
+    <Status tone="ok">{`Intact: ${plural(check.lines, 'record')}, none changed or removed`}</Status>
   );
 }
 

@@ -28,7 +28,13 @@ const COLUMNS: Column<AuditLine>[] = [
       </div>
     ),
   },
-  { id: 'source', header: 'Source address', width: 140, optional: true, cell: ({ source }) => source },
+  {
+    id: 'source',
+    header: 'Source address',
+    width: 140,
+    optional: true,
+    cell: ({ source }) => source,
+  },
   {
     id: 'outcome',
     header: 'Outcome',

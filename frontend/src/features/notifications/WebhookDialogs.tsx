@@ -190,7 +190,9 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
       <NativeSelect
         label="Minimum severity"
         description={
-          draft.events === 'audit' ? 'Denied and failed requests have the severity warning.' : undefined
+          draft.events === 'audit'
+            ? 'Denied and failed requests have the severity warning.'
+            : undefined
         }
         value={draft.severity}
         onChange={(event) => change({ severity: event.currentTarget.value as Draft['severity'] })}

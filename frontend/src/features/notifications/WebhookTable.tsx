@@ -159,7 +159,9 @@ function Actions({ webhook, ask, reportResult }: ActionsProps) {
       <Menu.Dropdown>
         <Menu.Item
           leftSection={<IconSend size={15} />}
-          onClick={() => reportResult(testWebhook(uid), `The test message was delivered to ${name}.`)}
+          onClick={() =>
+            reportResult(testWebhook(uid), `The test message was delivered to ${name}.`)
+          }
         >
           Send test message
         </Menu.Item>

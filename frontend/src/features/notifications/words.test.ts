@@ -48,9 +48,7 @@ describe('stateOf', () => {
 describe('wantsWord', () => {
   it('returns events and severity', () => {
     expect(wantsWord(HOOK)).toBe('Alarms: warnings and errors');
-    expect(wantsWord({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe(
-      'All events',
-    );
+    expect(wantsWord({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe('All events');
     expect(wantsWord({ ...HOOK, events: 'audit', min_severity: 'INFO' })).toBe('Audit log');
   });
 });

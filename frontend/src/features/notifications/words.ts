@@ -3,7 +3,11 @@ import type { Webhook } from '@/api/types';
 import { plural } from '@/lib/format';
 import type { Tone } from '@/ui/Status';
 
-const SEVERITIES = { INFO: 'All severities', WARNING: 'Warnings and errors', ERROR: 'Errors' } as const;
+const SEVERITIES = {
+  INFO: 'All severities',
+  WARNING: 'Warnings and errors',
+  ERROR: 'Errors',
+} as const;
 
 export const SEVERITY_CHOICES = Object.entries(SEVERITIES).map(([value, label]) => ({
   value,
@@ -97,12 +101,16 @@ function syslogFault(text: string): string | undefined {
   if (!url || !/^syslog\+(tls|tcp):$/.test(url.protocol) || !url.hostname)
     return 'The address must start with syslog+tls:// or syslog+tcp:// and contain a host';
   const more = url.username || url.password || url.search || url.hash;
-  return more || !['', '/'].includes(url.pathname) ? 'The address must contain only a host and a port' : undefined;
+  return more || !['', '/'].includes(url.pathname)
+    ? 'The address must contain only a host and a port'
+    : undefined;
 }
 
 export function urlFault(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) return 'The address must start with https:// or http://';
-  if (url.username || url.password) return 'The address must not contain a user and password, because others could see them';
+  if (!url || !/^https?:$/.test(url.protocol))
+    return 'The address must start with https:// or http://';
+  if (url.username || url.password)
+    return 'The address must not contain a user and password, because others could see them';
   return undefined;
 }

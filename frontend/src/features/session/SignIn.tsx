@@ -122,7 +122,8 @@ export function SignIn({ next, refused, onDone }: Props) {
           {secret !== undefined && (
             <>
               <span>
-                Two-factor authentication is required: a code from an authenticator app in addition to your password. Scan this QR code with the app:
+                Two-factor authentication is required: a code from an authenticator app in addition
+                to your password. Scan this QR code with the app:
               </span>
               <AppSecret given={secret} />
             </>
@@ -184,7 +185,8 @@ export function SignIn({ next, refused, onDone }: Props) {
         </Stack>
         {!asks && (
           <p className={classes.hint}>
-            At its first start, the console prints a user and a password in its terminal, unless <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code> are set.
+            At its first start, the console prints a user and a password in its terminal, unless{' '}
+            <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code> are set.
           </p>
         )}
       </form>

@@ -5,7 +5,8 @@ const MESSAGES = new Map(
       'The sign-in took too long, was started in another browser, or the settings of single sign-on have changed. Sign in again.',
     provider_refused: 'The provider refused the sign-in.',
     provider_unreachable: 'The single sign-on provider does not respond. Try again later.',
-    no_user_name: 'The provider did not send your user name. Ask an administrator to check the claim with the user name.',
+    no_user_name:
+      'The provider did not send your user name. Ask an administrator to check the claim with the user name.',
     email_not_verified: 'The provider did not confirm that your e-mail address is verified.',
     no_role:
       'You are in no group that has a role here. Ask an administrator of the groups for access.',

@@ -65,7 +65,9 @@ export function AuthorityDialog({ order, told, onChecked, onClose }: Props) {
           onClose={onClose}
         >
           <span>
-            The console creates a new CA, which agents trust in addition to the current one. Nothing else changes until you switch to it. Before you switch, distribute the CA bundle to browsers and to clients of endpoints with TLS.
+            The console creates a new CA, which agents trust in addition to the current one. Nothing
+            else changes until you switch to it. Before you switch, distribute the CA bundle to
+            browsers and to clients of endpoints with TLS.
           </span>
         </Ask>
       );
@@ -84,11 +86,15 @@ function AskToSwitch({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <span>
-        From the next connection on, the console, its agents and their endpoints serve certificates of the next CA; open connections stay open. Clients that do not trust the next CA can no longer connect. Join tokens that were created earlier become invalid. The previous CA is removed automatically.
+        From the next connection on, the console, its agents and their endpoints serve certificates
+        of the next CA; open connections stay open. Clients that do not trust the next CA can no
+        longer connect. Join tokens that were created earlier become invalid. The previous CA is
+        removed automatically.
       </span>
       {source === 'own' && (
         <Alert color="yellow">
-          The web UI also uses a certificate of this CA. If your browser does not trust the next CA, the web UI stops responding: reload it.
+          The web UI also uses a certificate of this CA. If your browser does not trust the next CA,
+          the web UI stops responding: reload it.
         </Alert>
       )}
     </Ask>
@@ -109,7 +115,9 @@ function AskForNames({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <span>
-        Clients that trust the external CA then trust endpoints and the web UI. Agents continue to trust only the console CA, so other certificates of the external CA give no access. The key stays in the console’s state directory.
+        Clients that trust the external CA then trust endpoints and the web UI. Agents continue to
+        trust only the console CA, so other certificates of the external CA give no access. The key
+        stays in the console’s state directory.
       </span>
       <TextInput
         label="Name"
@@ -170,11 +178,14 @@ export function AskToAnnounce({ checked, onClose }: AnnounceProps) {
       <AuthorityFacts told={checked.told} />
       {!checked.told.root_known && (
         <Alert color="yellow">
-          The root CA is not among the certificates. Clients that already trust it are not affected, but the CA bundle is not sufficient for other clients. Add the root certificate if possible.
+          The root CA is not among the certificates. Clients that already trust it are not affected,
+          but the CA bundle is not sufficient for other clients. Add the root certificate if
+          possible.
         </Alert>
       )}
       <span>
-        Agents trust this CA in addition to the current one. Nothing else changes until you switch to it.
+        Agents trust this CA in addition to the current one. Nothing else changes until you switch
+        to it.
       </span>
     </Ask>
   );

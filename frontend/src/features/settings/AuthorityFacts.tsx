@@ -11,10 +11,7 @@ export function AuthorityFacts({ told }: { told: AuthorityCertificate }) {
         ['Name', told.subject],
         ['Signed by', told.external ? told.issuer : 'itself (root CA)'],
         ['Valid until', <Stamp key="until" time={told.valid_until} />],
-        [
-          'SHA-256',
-          <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />,
-        ],
+        ['SHA-256', <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />],
       ]}
     />
   );

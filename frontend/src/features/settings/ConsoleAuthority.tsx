@@ -34,7 +34,8 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
     <div className={classes.form}>
       <Card title="Console CA">
         <p className={classes.words}>
-          The console CA signs the certificates of agents and the console, of endpoints with TLS, and of the web UI unless you installed a certificate for it.
+          The console CA signs the certificates of agents and the console, of endpoints with TLS,
+          and of the web UI unless you installed a certificate for it.
         </p>
         {error && (
           <Alert color="red" mb="sm">
@@ -46,7 +47,11 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
         {data?.request && <Requested told={data.request} />}
         {data?.step && <Step told={data} />}
         {data?.step === '' && data.nodes.length > 0 && (
-          <Alert color="yellow" mt="sm" title="Some nodes have not received the current list of trusted CAs">
+          <Alert
+            color="yellow"
+            mt="sm"
+            title="Some nodes have not received the current list of trusted CAs"
+          >
             <Waiting nodes={data.nodes} />
           </Alert>
         )}
@@ -66,7 +71,7 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
           {data?.step === 'announced' && (
             <>
               {actionButton(
-'Switch to next CA…',
+                'Switch to next CA…',
                 'switch',
                 isWaiting ? 'Not all nodes trust the next CA yet' : '',
               )}
@@ -96,7 +101,8 @@ function Requested({ told }: { told: NonNullable<Told['request']> }) {
     <Alert color="blue" mt="sm" title="Signing request pending">
       <div className={classes.step}>
         <span>
-          Have {told.subject} signed as a CA that can sign certificates and revocation lists and is valid for at least 90 days. Then enter the signed certificate.
+          Have {told.subject} signed as a CA that can sign certificates and revocation lists and is
+          valid for at least 90 days. Then enter the signed certificate.
         </span>
         <Button
           variant="default"
@@ -129,7 +135,8 @@ function Step({ told }: { told: Told }) {
         {next ? (
           <>
             <span>
-              No certificate of the next CA is served yet. Download the CA bundle and distribute it to browsers and to clients of endpoints with TLS. Then switch to the next CA.
+              No certificate of the next CA is served yet. Download the CA bundle and distribute it
+              to browsers and to clients of endpoints with TLS. Then switch to the next CA.
             </span>
             <AuthorityFacts told={next} />
           </>

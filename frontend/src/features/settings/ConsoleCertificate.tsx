@@ -41,7 +41,8 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
     <div className={classes.form}>
       <Card title="Console certificate">
         <p className={classes.words}>
-          The web UI and the REST API serve this certificate to browsers and API clients. Agents do not depend on it: they verify the console with the console CA.
+          The web UI and the REST API serve this certificate to browsers and API clients. Agents do
+          not depend on it: they verify the console with the console CA.
         </p>
         {error && !data && <Alert color="red">{messageOf(error)}</Alert>}
         {!data && !error && <Skeleton height={120} />}
@@ -81,11 +82,14 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           <CertificateFacts told={checked.told} />
           {!holdsFor(checked.told.names, location.hostname) && (
             <Alert color="yellow">
-              The certificate is not valid for {location.hostname}, the host name that you use now. Browsers will show a warning for this host name.
+              The certificate is not valid for {location.hostname}, the host name that you use now.
+              Browsers will show a warning for this host name.
             </Alert>
           )}
           <span>
-            The certificate is served from the next connection on; open connections stay open. The key is stored in the console’s state directory, readable only by the user that runs the console.
+            The certificate is served from the next connection on; open connections stay open. The
+            key is stored in the console’s state directory, readable only by the user that runs the
+            console.
           </span>
         </Ask>
       )}
@@ -98,7 +102,8 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           onClose={close}
         >
           <span>
-            The console serves a certificate of the console CA again, and browsers that do not trust this CA show a warning. The key of the installed certificate is deleted.
+            The console serves a certificate of the console CA again, and browsers that do not trust
+            this CA show a warning. The key of the installed certificate is deleted.
           </span>
         </Ask>
       )}
@@ -114,10 +119,7 @@ function CertificateFacts({ told, origin }: { told: Told; origin?: string }) {
         ['Valid for', told.names.join(', ')],
         ['Signed by', told.issuer],
         ['Valid until', <Stamp key="until" time={told.valid_until} />],
-        [
-          'SHA-256',
-          <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />,
-        ],
+        ['SHA-256', <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />],
       ]}
     />
   );

@@ -26,7 +26,9 @@ export function Ldap() {
     <div className={classes.form}>
       <Card title="LDAP">
         <p className={classes.words}>
-          Users sign in to the web UI, and programs use HTTP Basic, with a password from a directory such as OpenLDAP or Active Directory. Groups in the directory determine their roles. Users with a password in Shardboard are never searched in the directory.
+          Users sign in to the web UI, and programs use HTTP Basic, with a password from a directory
+          such as OpenLDAP or Active Directory. Groups in the directory determine their roles. Users
+          with a password in Shardboard are never searched in the directory.
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
@@ -65,14 +67,18 @@ function DirectoryFacts({ told }: { told: LdapSettings }) {
         items={[
           ['State', told.control_plane ? 'On' : 'Off: users cannot sign in with LDAP'],
           ['Servers', told.uris.join(', ')],
-          ['Searches', told.bind_dn ? `As ${told.bind_dn}` : 'Users anonymously, groups as the user'],
+          [
+            'Searches',
+            told.bind_dn ? `As ${told.bind_dn}` : 'Users anonymously, groups as the user',
+          ],
           ['Users', personWords(told)],
           ['Groups', groupWords(told)],
         ]}
       />
       {isInClear(told) && (
         <Alert color="yellow" mt="sm">
-          Passwords are sent to the directory unencrypted and can be read on the network. Use ldaps:// addresses or StartTLS.
+          Passwords are sent to the directory unencrypted and can be read on the network. Use
+          ldaps:// addresses or StartTLS.
         </Alert>
       )}
     </>

@@ -125,7 +125,9 @@ export function LdapDialog({ before, then, onClose }: Props) {
       {text.bind_dn && (
         <PasswordInput
           label="Password of the search user"
-          description={isSame && before.bind_pass ? 'If empty, the current password is kept' : undefined}
+          description={
+            isSame && before.bind_pass ? 'If empty, the current password is kept' : undefined
+          }
           maxLength={1000}
           autoComplete="off"
           value={password}

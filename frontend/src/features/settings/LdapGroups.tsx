@@ -53,7 +53,8 @@ export function LdapGroups({ roles }: { roles: readonly Role[] }) {
         rowKey={({ uid }) => uid}
         empty={
           <Alert color="yellow">
-            No group has a role yet, so users cannot sign in with LDAP. Add the groups whose members can sign in.
+            No group has a role yet, so users cannot sign in with LDAP. Add the groups whose members
+            can sign in.
           </Alert>
         }
       />
@@ -162,7 +163,8 @@ function RemoveGroup({ row, role, onClose }: RemoveProps) {
       onClose={onClose}
     >
       <span>
-        From the next sign-in on, this group no longer gives the role {role}. Users who are in no other group of the list are then rejected and signed out everywhere.
+        From the next sign-in on, this group no longer gives the role {role}. Users who are in no
+        other group of the list are then rejected and signed out everywhere.
       </span>
     </Ask>
   );

@@ -128,7 +128,8 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
       <fieldset className={classes.mappings}>
         <legend>Groups and their roles</legend>
         <span className={classes.help}>
-          At every sign-in, the first group of this list that the user belongs to determines the role. Without groups and a default role, you set the role of each user in Shardboard.
+          At every sign-in, the first group of this list that the user belongs to determines the
+          role. Without groups and a default role, you set the role of each user in Shardboard.
         </span>
         {mappings.map(({ key, group, role }) => (
           <div key={key} className={classes.mapping}>

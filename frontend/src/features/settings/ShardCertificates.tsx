@@ -31,7 +31,9 @@ export function ShardCertificates({ may }: { may: boolean }) {
   const { data, error } = useQuery({
     ...certificatesQuery,
     refetchInterval: ({ state }) =>
-      state.data?.data_internode_encryption.some(({ replacing }) => replacing) ? BUSY_POLL_MS : IDLE_POLL_MS,
+      state.data?.data_internode_encryption.some(({ replacing }) => replacing)
+        ? BUSY_POLL_MS
+        : IDLE_POLL_MS,
   });
   const bdbs = useQuery(bdbsQuery).data;
   const [dialog, setDialog] = useState<'rotate' | 'replace'>();
@@ -44,7 +46,9 @@ export function ShardCertificates({ may }: { may: boolean }) {
     <div className={classes.form}>
       <Card title="Certificates between nodes">
         <p className={classes.words}>
-          Each encrypted database has a CA, and its shards and proxies accept only certificates of this CA. Certificates are renewed automatically. When a node is removed, the CAs are replaced, so that the certificates on this node are no longer accepted.
+          Each encrypted database has a CA, and its shards and proxies accept only certificates of
+          this CA. Certificates are renewed automatically. When a node is removed, the CAs are
+          replaced, so that the certificates on this node are no longer accepted.
         </p>
         {error && !data && <Alert color="red">{messageOf(error)}</Alert>}
         {!certificates && !error && <Skeleton height={80} />}
@@ -60,10 +64,20 @@ export function ShardCertificates({ may }: { may: boolean }) {
           />
         )}
         <Group gap="xs" mt="sm">
-          <Button variant="default" disabled={disabled} title={reason} onClick={() => setDialog('rotate')}>
+          <Button
+            variant="default"
+            disabled={disabled}
+            title={reason}
+            onClick={() => setDialog('rotate')}
+          >
             Renew certificates…
           </Button>
-          <Button variant="default" disabled={disabled} title={reason} onClick={() => setDialog('replace')}>
+          <Button
+            variant="default"
+            disabled={disabled}
+            title={reason}
+            onClick={() => setDialog('replace')}
+          >
             Replace CAs…
           </Button>
         </Group>
@@ -76,7 +90,8 @@ export function ShardCertificates({ may }: { may: boolean }) {
           onClose={close}
         >
           <span>
-            The CAs stay the same. New certificates are served from the next connection on; open connections stay open. Earlier certificates remain valid until they expire.
+            The CAs stay the same. New certificates are served from the next connection on; open
+            connections stay open. Earlier certificates remain valid until they expire.
           </span>
         </Ask>
       )}
@@ -88,7 +103,10 @@ export function ShardCertificates({ may }: { may: boolean }) {
           onClose={close}
         >
           <span>
-            Replace the CAs if a key may have been copied from a node. Clients are not affected. The replacement takes a few seconds; if a node is unreachable but may be running, it waits for this node. Afterwards, shards refuse all earlier certificates. Open connections stay open.
+            Replace the CAs if a key may have been copied from a node. Clients are not affected. The
+            replacement takes a few seconds; if a node is unreachable but may be running, it waits
+            for this node. Afterwards, shards refuse all earlier certificates. Open connections stay
+            open.
           </span>
         </Ask>
       )}

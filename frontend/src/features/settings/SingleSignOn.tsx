@@ -24,7 +24,9 @@ export function SingleSignOn() {
     <div className={classes.form}>
       <Card title="Single sign-on">
         <p className={classes.words}>
-          Users sign in with an account of an OpenID Connect provider, and groups at the provider determine their roles. Users with a password can still sign in, and at least one of them stays an administrator in case the provider is unavailable.
+          Users sign in with an account of an OpenID Connect provider, and groups at the provider
+          determine their roles. Users with a password can still sign in, and at least one of them
+          stays an administrator in case the provider is unavailable.
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}

@@ -18,7 +18,10 @@ export function SupportBundle({ may }: { may: boolean }) {
     <div className={classes.form}>
       <Card title="Support bundle">
         <p className={classes.words}>
-          A support bundle is one archive for someone who helps you: settings, states, events, the last hour of metrics, and the ends of the logs of the console and of every node. It does not contain passwords, keys or the data of databases. It contains names and addresses, so check it before you share it.
+          A support bundle is one archive for someone who helps you: settings, states, events, the
+          last hour of metrics, and the ends of the logs of the console and of every node. It does
+          not contain passwords, keys or the data of databases. It contains names and addresses, so
+          check it before you share it.
         </p>
         <Button
           variant="default"

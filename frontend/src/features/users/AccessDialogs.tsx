@@ -63,7 +63,8 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
       )}
       {isLimited && <Databases chosen={bdbs} onChange={setBdbs} />}
       <span>
-        Access to data is set per database: <em>Change access…</em> on the Configuration tab of the database.
+        Access to data is set per database: <em>Change access…</em> on the Configuration tab of the
+        database.
       </span>
     </Ask>
   );
@@ -100,7 +101,9 @@ export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
       onConfirm={() => then(removeRole(role.uid))}
       onClose={onClose}
     >
-      <span>First change the users who have this role and the databases that give access to it.</span>
+      <span>
+        First change the users who have this role and the databases that give access to it.
+      </span>
     </Ask>
   );
 }

@@ -10,8 +10,7 @@ export function NewPassword({ user, onClose }: { user: User; onClose: () => void
   const then = useThenAskAgain();
   const may = useMay('administer');
   const count = user.passwords_count;
-  const waits =
-    user.status === 'locked' ? ', and so does the delay after failed sign-ins' : '';
+  const waits = user.status === 'locked' ? ', and so does the delay after failed sign-ins' : '';
   const replace: Way = {
     label: 'Replace all passwords with the new one',
     action: 'Set password',

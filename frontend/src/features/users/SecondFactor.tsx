@@ -130,7 +130,8 @@ export function SecondFactorOff({ user, onClose }: Closing & { user: User }) {
       onClose={onClose}
     >
       <span>
-        The password is then sufficient to sign in or to set up another app. Make sure that the request comes from {user.email}.
+        The password is then sufficient to sign in or to set up another app. Make sure that the
+        request comes from {user.email}.
       </span>
     </Ask>
   );

@@ -47,7 +47,9 @@ export function ServiceTokens() {
           initialSort={{ id: 'name' }}
           empty={
             <p className={classes.none}>
-              No service tokens yet. Programs use service tokens to authenticate to the REST API. A token has only the role that the program needs, stays valid when a person leaves, and can be removed at any time.
+              No service tokens yet. Programs use service tokens to authenticate to the REST API. A
+              token has only the role that the program needs, stays valid when a person leaves, and
+              can be removed at any time.
             </p>
           }
         />
@@ -127,7 +129,9 @@ function columnsOf(
             color="gray"
             aria-label={`Remove service token ${token.name}`}
             disabled={!may}
-            title={may ? 'Remove' : 'Only administrators can remove tokens with the administrator role'}
+            title={
+              may ? 'Remove' : 'Only administrators can remove tokens with the administrator role'
+            }
             onClick={() => remove(token)}
           >
             <IconTrash size={16} />

@@ -48,9 +48,9 @@ it('ends one or all other sessions of the signed-in user', async () => {
   fireEvent.click(screen.getByRole('button', { name: /from 192.0.2.3/ }));
   await waitFor(() => expect(ordered()).toEqual(['/v1/users/7/sessions/3']));
   await waitFor(() =>
-    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all other sessions' }).disabled).toBe(
-      false,
-    ),
+    expect(
+      screen.getByRole<HTMLButtonElement>('button', { name: 'End all other sessions' }).disabled,
+    ).toBe(false),
   );
   fireEvent.click(screen.getByRole('button', { name: 'End all other sessions' }));
   await waitFor(() => expect(ordered()[1]).toBe('/v1/users/7/sessions'));
@@ -59,5 +59,7 @@ it('ends one or all other sessions of the signed-in user', async () => {
 it('disables ending sessions if there are none', async () => {
   open(false, []);
   expect(await screen.findByText('Not signed in anywhere.')).toBeTruthy();
-  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all sessions' }).disabled).toBe(true);
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'End all sessions' }).disabled).toBe(
+    true,
+  );
 });

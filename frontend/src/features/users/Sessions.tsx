@@ -37,7 +37,8 @@ export function Sessions({ user, own = false, onClose }: Props) {
     >
       <Stack gap="sm">
         <span>
-          A session ends 12 hours after signing in. If you do not recognize a session, end it and change the password.
+          A session ends 12 hours after signing in. If you do not recognize a session, end it and
+          change the password.
         </span>
         {!sessions && error ? (
           <Alert color="red">{messageOf(error)}</Alert>

@@ -132,7 +132,8 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
       onClose={onClose}
     >
       <span>
-        The old password becomes invalid. Your other sessions and your tokens end; you stay signed in here.
+        The old password becomes invalid. Your other sessions and your tokens end; you stay signed
+        in here.
       </span>
       <PasswordField label="New password" value={password} onChange={setPassword} autoFocus />
       <PasswordInput

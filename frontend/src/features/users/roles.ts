@@ -89,13 +89,15 @@ export function removalFault(
   manager: Session | undefined,
   users: readonly User[],
 ): string | undefined {
-  if (user.uid === manager?.uid) return 'You cannot remove your own account. Ask another administrator';
+  if (user.uid === manager?.uid)
+    return 'You cannot remove your own account. Ask another administrator';
   return changeFault(user, manager) ?? lastAdminFault(user, users);
 }
 
 /** Return why the role of this user cannot change: one administrator with a password must remain, for sign-ins without an external provider. */
 export function lastAdminFault(user: User, users: readonly User[]): string | undefined {
-  const isLocalAdmin = ({ role, auth_method }: User) => role === 'admin' && auth_method === 'regular';
+  const isLocalAdmin = ({ role, auth_method }: User) =>
+    role === 'admin' && auth_method === 'regular';
   return isLocalAdmin(user) && users.filter(isLocalAdmin).length < 2
     ? 'This is the last administrator with a password. Make another user an administrator first'
     : undefined;

@@ -38,7 +38,8 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
             any: extent !== null,
             pending: source.pending?.() ?? false,
             reason:
-              source.reason() ?? (counted ? emptyReason : 'Requests were not counted in this time range.'),
+              source.reason() ??
+              (counted ? emptyReason : 'Requests were not counted in this time range.'),
           });
           around.sayResolution(heat.step > 1 && extent ? `${duration(heat.step)} columns` : '');
         },

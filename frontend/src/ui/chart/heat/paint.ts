@@ -58,7 +58,7 @@ export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapC
     ctx.strokeStyle = line;
     ctx.lineWidth = ratio;
     ctx.beginPath();
-    // All gaps share one pattern, wherever they begin.
+    // The hatching of all gaps is aligned, independent of their start.
     const step = 7 * ratio;
     const first = Math.floor((left - bbox.height) / step) * step;
     for (let at = first; at < right; at += step) {
