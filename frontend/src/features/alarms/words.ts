@@ -46,7 +46,7 @@ const WORDS: Record<string, Words> = {
   alarm_samples_late: ({ node_uid, percent, cpu_busy }) =>
     `More than ${percent} % of the samples of node ${node_uid} are late or incomplete${cpu_busy ? '. The CPU of the node is busy' : ''}`,
   alarm_node_flapping: ({ node_uid, outages }) =>
-    `Node ${node_uid} was down ${outages} times within ten minutes and resumed each time without losing its processes`,
+    `Node ${node_uid} was down ${outages} times within ten minutes and recovered each time without a restart`,
   alarm_flash_full: ({ shard_uid }, name) =>
     `The flash of redis:${shard_uid} of ${name} is full: its values stay in RAM`,
   alarm_flash_failing: ({ shard_uid, node_uid }, name) =>

@@ -196,7 +196,7 @@ export const SECTIONS: readonly Section[] = [
         label: 'Password lifetime',
         help: 'Counts from the day the password was set. Afterwards, signing in requires a new password, and programs that use the old one are rejected.',
         unit: 'days',
-        zero: 'forever',
+        zero: 'unlimited',
       },
       {
         name: 'second_factor_required',
