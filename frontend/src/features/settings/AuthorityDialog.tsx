@@ -178,7 +178,9 @@ export function AskToAnnounce({ checked, onClose }: AnnounceProps) {
       <AuthorityFacts told={checked.told} />
       {!checked.told.root_known && (
         <Alert color="yellow">
-          The root CA is not among the certificates. Clients that already trust it are not affected, but other clients cannot use the CA bundle without it. Add the root certificate if possible.
+          The root CA is not among the certificates. Clients that already trust it are not affected,
+          but other clients cannot use the CA bundle without it. Add the root certificate if
+          possible.
         </Alert>
       )}
       <span>
