@@ -1,4 +1,4 @@
-"""Run an OpenLDAP server for the browser tests. Prints one line of JSON when it responds, and ends when its standard input closes."""
+"""Run an OpenLDAP server for the browser tests. Prints one line of JSON when it responds; ends when its standard input closes."""
 
 import json
 import sys

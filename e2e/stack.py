@@ -46,7 +46,7 @@ class Stack:
         self._cluster.start_console()
         self._cluster.start_agents()
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
-        self._cluster.until(lambda: self._is_well(uid), "the database does not become active", 120)
+        self._cluster.until(lambda: self._is_healthy(uid), "the database did not become active", 120)
         self._traffic(uid, OPS_PER_SECOND)
         return {**self._about(self._cluster), "bdb": uid, "addresses": list(self._cluster.addresses)}
 
@@ -81,7 +81,7 @@ class Stack:
         user, password = cluster.login
         return {"url": cluster.http_url, "https_url": cluster.url, "user": user, "password": password}
 
-    def _is_well(self, uid: int) -> bool:
+    def _is_healthy(self, uid: int) -> bool:
         bdb = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))
         if bdb["status"] == "creation-failed":
             raise LocalError(f"the database could not be created: {bdb['status_detail']}")
