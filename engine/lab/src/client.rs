@@ -1,4 +1,5 @@
-//! One connection that says what it is told, byte by byte, and gives replies as they came.
+//! A test client that sends exactly the given bytes on one connection and returns replies as they
+//! were received.
 
 use crate::PATIENCE;
 use std::io::{ErrorKind, Read, Write};
@@ -18,7 +19,7 @@ impl Client {
         Ok(Self { stream, input: Vec::new() })
     }
 
-    /// Words separated by spaces, as an array of bulk strings.
+    /// Sends words separated by spaces as an array of bulk strings.
     pub fn send(&mut self, line: &str) {
         let args: Vec<_> = line.split(' ').map(str::as_bytes).collect();
         self.send_args(&args);
@@ -34,17 +35,17 @@ impl Client {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// `false`: the connection was closed.
+    /// Returns `false` if the connection was closed.
     pub fn try_send_raw(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// It sends no more, and still reads.
+    /// Closes the sending side. Replies can still be read.
     pub fn send_end(&mut self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
 
-    /// `None`: the connection was closed.
+    /// Returns `None` if the connection was closed.
     pub fn try_ask(&mut self, args: &[&[u8]]) -> Option<String> {
         let mut request = Vec::new();
         resp::encode::command(&mut request, args.iter().copied());
@@ -55,7 +56,7 @@ impl Client {
         self.try_reply().expect("a reply")
     }
 
-    /// `None`: the connection was closed.
+    /// Returns `None` if the connection was closed.
     pub fn try_reply(&mut self) -> Option<String> {
         loop {
             if let Some(len) = resp::ReplyScanner::default().scan(&self.input).unwrap() {
@@ -72,7 +73,8 @@ impl Client {
         }
     }
 
-    /// `None`: the other side does not understand.
+    /// Sends a command and returns the reply, or `None` if the peer does not return a simple
+    /// string.
     pub fn try_speak(&mut self, line: &str) -> Option<String> {
         self.send(line);
         let mut bytes = [0; 256];
@@ -85,7 +87,7 @@ impl Client {
         self.reply()
     }
 
-    /// Whether nothing comes for a moment.
+    /// Whether no data arrives within 150 ms.
     pub fn is_quiet(&mut self) -> bool {
         self.stream.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
         let quiet = self.input.is_empty() && self.stream.peek(&mut [0]).is_err();

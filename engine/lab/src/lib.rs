@@ -1,4 +1,5 @@
-//! For tests: Valkey servers on a loopback address that no other test has, ended with the test, and a client that speaks in bytes.
+//! Test support: Valkey servers on a loopback address that only one test uses, stopped when the
+//! test ends, and a client that works with raw bytes.
 
 mod client;
 
@@ -11,10 +12,10 @@ use std::time::{Duration, Instant};
 
 static TESTS: AtomicU16 = AtomicU16::new(0);
 
-/// Outside the range from which the system takes ports for connections.
+/// Outside the range from which the system assigns ephemeral ports.
 const CLAIM: u16 = 64999;
 
-/// Nothing takes that long, unless it never comes.
+/// Timeout for events that are expected. No event takes this long unless it never happens.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
@@ -27,13 +28,14 @@ pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
 
 pub struct Servers {
     pub ip: String,
-    /// For files of the test; each server has a folder in it, by its port.
+    /// Directory for the files of the test. Each server has a subdirectory, named by its port.
     pub directory: PathBuf,
     running: Vec<(u16, Child)>,
     _claim: TcpListener,
 }
 
-/// An address that no other run on this machine has, for as long as somebody listens there.
+/// Returns an address that no other test run on this machine uses, and the listener that reserves
+/// it.
 fn claim(pid: u32, number: u16) -> (String, TcpListener) {
     (pid..pid + 250)
         .map(|net| format!("127.8.{}.{}", 1 + net % 250, 1 + number % 250))
@@ -42,7 +44,7 @@ fn claim(pid: u32, number: u16) -> (String, TcpListener) {
 }
 
 impl Servers {
-    #[expect(clippy::new_without_default, reason = "it claims an address and makes a folder")]
+    #[expect(clippy::new_without_default, reason = "it claims an address and creates a directory")]
     pub fn new() -> Self {
         let pid = std::process::id();
         let number = TESTS.fetch_add(1, Ordering::Relaxed);
@@ -52,14 +54,15 @@ impl Servers {
         Self { ip, directory, running: Vec::new(), _claim: claim }
     }
 
-    /// The folder of the server on that port, also before it is started.
+    /// Returns the directory of the server on this port, and creates it if the server has not been
+    /// started yet.
     pub fn home(&self, port: u16) -> PathBuf {
         let home = self.directory.join(port.to_string());
         std::fs::create_dir_all(&home).unwrap();
         home
     }
 
-    /// A server that keeps nothing; returns when it answers, if only with an error.
+    /// Starts a server without persistence and waits until it replies, even if only with an error.
     pub fn server(&mut self, port: u16, options: &[&str]) {
         let home = self.home(port);
         let log = std::fs::File::create(home.join("log")).unwrap();
@@ -77,7 +80,7 @@ impl Servers {
         });
     }
 
-    /// The same in cluster mode, with what it knows of the others from the start: the text of its nodes.conf.
+    /// Starts a server in cluster mode. `nodes_conf` is the initial content of its nodes.conf.
     pub fn member(&mut self, port: u16, nodes_conf: &str, options: &[&str]) {
         std::fs::write(self.home(port).join("nodes.conf"), nodes_conf).unwrap();
         let bus = (port + 5000).to_string();
@@ -100,7 +103,7 @@ impl Servers {
         self.try_direct(port).expect("the server listens")
     }
 
-    /// The process answers nothing until it is thawed; what is sent to it waits in its sockets.
+    /// Suspends the process until `thaw`. Data that is sent to it waits in its sockets.
     pub fn freeze(&self, port: u16) {
         self.signal(port, rustix::process::Signal::STOP);
     }

@@ -1,4 +1,4 @@
-//! One client of the workload: which request it sends next. Connections are not its business.
+//! One client of the workload: selects the request to send next. It does not manage connections.
 
 use crate::keys::Keys;
 use crate::options::{Options, Size};
@@ -13,13 +13,13 @@ pub struct Client {
     random: SmallRng,
     /// The keys of each template.
     keys: Vec<Keys>,
-    /// Which step of the workload's cycle comes next, and how often it has been taken.
+    /// Index of the current step of the workload's cycle, and the number of requests taken from it.
     step: usize,
     taken: u64,
-    /// SETs since the last WAITs, and WAITs that are due.
+    /// SETs since the last WAITs, and number of WAITs that are due.
     since_wait: u64,
     waits: u64,
-    /// Requests still to be drawn; `None`: time ends the run.
+    /// Requests still to be generated. `None`: the run has a time limit instead.
     remaining: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// `None`: it has drawn all its requests.
+    /// Returns `None` when all requests of the client have been generated.
     #[inline]
     pub fn next(&mut self, options: &Options, workload: &Workload) -> Option<Operation> {
         if let Some(remaining) = &mut self.remaining {

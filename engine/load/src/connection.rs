@@ -1,4 +1,4 @@
-//! One connection of one client to one server: its buffers and what is under way on it.
+//! One connection of one client to one server: its buffers and its requests in flight.
 
 use crate::request::Operation;
 use net::poll::Interest;
@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub enum State {
-    /// Not open; tried again at that time.
+    /// Not open. The next attempt is made at `retry_at`.
     Down {
         retry_at: u64,
     },
-    /// The kernel has not decided yet; given up at that time.
+    /// The kernel is connecting. The attempt is abandoned at `deadline`.
     Connecting {
         deadline: u64,
     },
-    /// Replies to the greeting that are still to come.
+    /// `left` replies to the commands that prepare the connection are still expected.
     Greeting {
         left: usize,
         deadline: u64,
@@ -32,23 +32,23 @@ pub struct Connection {
     pub interest: Interest,
     pub out: Vec<u8>,
     pub written: usize,
-    /// The beginning of a reply that has not arrived completely.
+    /// The start of a reply that has not arrived completely.
     pub input: Vec<u8>,
     pub scanner: resp::ReplyScanner,
-    /// Sent, in the order of their replies.
+    /// Requests sent, in the order of their replies.
     pub in_flight: VecDeque<Operation>,
-    /// How many at the end of these were put into `out` since the last write.
+    /// Number of requests at the end of `in_flight` that were added to `out` since the last write.
     pub fresh: usize,
-    /// Waiting for room.
+    /// Requests that wait for free capacity.
     pub queue: VecDeque<Operation>,
     pub touched: bool,
-    /// Attempts to connect since it was last ready.
+    /// Connection attempts since the connection was last ready.
     pub attempts: u32,
-    /// When it was last ready, or made.
+    /// Time at which the connection was last ready, or was created.
     pub down_since: u64,
-    /// Requests since it was opened.
+    /// Requests since the connection was opened.
     pub served: u64,
-    /// With a limit of its own: when the next request may be sent.
+    /// With a rate limit per connection: the time at which the next request may be sent.
     pub next_due: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which key comes next: uniform, in order, normal or Zipf. One generator belongs to one client and one command.
+//! Key generators: uniform, sequential, normal or Zipf. Each client has one generator per command.
 
 use crate::options::Options;
 use rand::Rng;
@@ -25,7 +25,7 @@ impl Pattern {
         }
     }
 
-    /// Whether each key comes once in a round, so that none may be left out.
+    /// Whether each key occurs once per round, so that none may be omitted.
     pub fn is_walk(self) -> bool {
         matches!(self, Self::Sequential | Self::Parallel)
     }
@@ -40,7 +40,7 @@ pub enum Keys {
 }
 
 impl Keys {
-    /// For the client that is `number`th of all.
+    /// Creates the generator for the client with the index `number`.
     pub fn new(options: &Options, pattern: Pattern, number: usize) -> Self {
         let (minimum, maximum) = (options.key_minimum, options.key_maximum);
         match pattern {
@@ -96,7 +96,8 @@ mod tests {
         Options { key_minimum: minimum, key_maximum: maximum, ..Options::default() }
     }
 
-    /// Pearson's statistic against the probability of each key from the minimum on.
+    /// Returns Pearson's chi-squared statistic of the generated keys. `law` holds the expected
+    /// probability of each key, starting with the minimum.
     fn chi_squared(options: &Options, pattern: Pattern, seed: u64, law: &[f64]) -> f64 {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut keys = Keys::new(options, pattern, 0);
@@ -111,7 +112,8 @@ mod tests {
         counts.iter().zip(law).map(term).sum()
     }
 
-    /// For every seed below the value that chance exceeds once in 100,000 times (Wilson and Hilferty).
+    /// Asserts for every seed that the statistic is below the value that chance exceeds once in
+    /// 100,000 times (Wilson-Hilferty approximation).
     fn assert_follows(options: &Options, pattern: Pattern, law: &[f64]) {
         let freedom = (law.len() - 1) as f64;
         let limit = freedom * (1.0 - 2.0 / (9.0 * freedom) + 4.265 * (2.0 / (9.0 * freedom)).sqrt()).powi(3);
@@ -137,14 +139,14 @@ mod tests {
         }
     }
 
-    /// The density of the normal law between two numbers, by Simpson's rule.
+    /// Returns the integral of the unscaled normal density between two numbers, by Simpson's rule.
     fn normal_mass(from: f64, to: f64, median: f64, deviation: f64) -> f64 {
         let density = |x: f64| (-0.5 * ((x - median) / deviation).powi(2)).exp();
         (density(from) + 4.0 * density((from + to) / 2.0) + density(to)) / 6.0 * (to - from)
     }
 
     #[test]
-    fn gaussian_keys_are_normal_and_cut_at_the_range() {
+    fn gaussian_keys_are_normal_and_within_the_range() {
         for (median, deviation) in [(None, None), (Some(30.0), Some(25.0))] {
             let options = Options { key_median: median, key_stddev: deviation, ..options(1, 100) };
             let (median, deviation) = (median.unwrap_or(51.0), deviation.unwrap_or(16.5));
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_take_each_key_in_order_and_begin_again() {
+    fn sequential_keys_are_in_order_and_wrap_around() {
         let mut random = SmallRng::seed_from_u64(1);
         let mut keys = Keys::new(&options(3, 5), Pattern::Sequential, 0);
         let taken: Vec<u64> = (0..5).map(|_| keys.next(&mut random)).collect();

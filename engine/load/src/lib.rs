@@ -1,7 +1,8 @@
-//! The load generator: memtier_benchmark's options and output, with every request accounted for.
+//! The load generator: options and output of memtier_benchmark, with an account of every request.
 //!
-//! arguments -> `options` -> `workload`; `run` checks the target, starts the threads of `worker` and gathers what they
-//! tally; `report` prints it. `topology` and `scout` follow a cluster, `outage` says when a shard was not there.
+//! arguments -> `options` -> `workload`; `run` checks the target, starts the threads of `worker`
+//! and collects their `tally`; `report` prints the result. `topology` and `scout` follow the
+//! topology of a cluster, and `outage` determines when a shard was unavailable.
 
 #![recursion_limit = "256"]
 

@@ -1,4 +1,5 @@
-//! `shardboard-load`: puts load on a Redis or Valkey database, or on a cluster, and reports what came of it.
+//! `shardboard-load`: generates load on a Redis or Valkey database or cluster and reports the
+//! results.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What the command line asks for: memtier_benchmark's options with their defaults, and some of our own.
+//! The command-line options: those of memtier_benchmark with their defaults, and additional ones.
 
 mod check;
 mod help;
@@ -43,7 +43,7 @@ pub struct Tls {
     pub server_name: Option<String>,
 }
 
-/// An arbitrary command.
+/// A custom command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     pub line: String,
@@ -52,7 +52,7 @@ pub struct Command {
     pub pattern: Pattern,
 }
 
-/// More clients step by step; all three together, or none.
+/// Adds clients step by step. All three values are set, or none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Staircase {
     pub start: usize,
@@ -60,15 +60,16 @@ pub struct Staircase {
     pub seconds: u64,
 }
 
-/// How a rate rises and falls.
+/// Periodic increase and decrease of the rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wave {
-    /// Above 0 and below 1: the time between two requests is longer and shorter by this share.
+    /// Greater than 0 and less than 1: the interval between two requests becomes longer and shorter
+    /// by this share.
     pub share: f64,
     pub seconds: u64,
 }
 
-/// Latency that must not be exceeded, in microseconds.
+/// Latency limit, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
     /// `None`: the average.
@@ -81,7 +82,7 @@ pub struct Options {
     pub host: String,
     pub port: u16,
     pub unix_socket: Option<String>,
-    /// 4 or 6 when only that family of addresses may be used.
+    /// 4 or 6 if only this address family may be used.
     pub family: Option<u8>,
     pub protocol: Protocol,
     pub user: Option<String>,
@@ -89,21 +90,22 @@ pub struct Options {
     pub tls: Option<Tls>,
     pub database: u32,
     pub cluster: bool,
-    /// Further addresses to find the cluster by.
+    /// Additional addresses for the discovery of the cluster.
     pub seeds: Vec<(String, u16)>,
 
     pub requests: Requests,
     pub test_time: Option<u64>,
-    /// Until a signal ends it: nothing is kept that grows, and no target that is not there ends it.
+    /// Run until a signal is received: keep no data that grows over time, and wait for a target
+    /// that is unavailable.
     pub endless: bool,
     pub clients: usize,
     pub threads: usize,
     pub pipeline: usize,
     pub ratio: (u64, u64),
     pub run_count: u32,
-    /// Requests a second of each connection.
+    /// Requests per second of each connection.
     pub rate_limiting: Option<u64>,
-    /// Operations a second in total, on a schedule that does not wait for replies.
+    /// Total operations per second, on a schedule that does not wait for replies.
     pub rate: Option<f64>,
     pub rate_wave: Option<Wave>,
 
@@ -121,10 +123,10 @@ pub struct Options {
     pub distinct_client_seed: bool,
     pub randomize: bool,
 
-    /// Instead of SETs and GETs.
+    /// Used instead of SETs and GETs.
     pub commands: Vec<Command>,
     pub breakdown_by_line: bool,
-    /// WAITs after SETs.
+    /// SETs, and the number of WAITs that follow them.
     pub wait_ratio: Option<(u64, u64)>,
     pub replicas: (u64, u64),
     pub wait_timeout: (u64, u64),
@@ -151,9 +153,9 @@ pub struct Options {
     pub print_percentiles: Vec<f64>,
     pub print_all_runs: bool,
     pub live_lines: Option<Live>,
-    /// Seconds until everything must be connected.
+    /// Seconds within which all connections must be ready.
     pub connection_stage_timeout: u64,
-    /// Milliseconds that a request may wait for its reply.
+    /// Milliseconds after which a request without a reply fails.
     pub request_timeout: u64,
 }
 
@@ -239,7 +241,8 @@ impl Options {
         self.clients * self.threads
     }
 
-    /// How many keys the client that is `number`th of all owns under the pattern P, and the first of them.
+    /// Returns the first key and the number of keys that the client with the index `number` has
+    /// under the pattern P.
     pub fn part(&self, number: usize) -> (u64, u64) {
         let size = (self.key_maximum - self.key_minimum) / self.all_clients() as u64 + 1;
         let first = self.key_minimum + number as u64 * size;
@@ -247,7 +250,8 @@ impl Options {
         (first.min(self.key_maximum), end.saturating_sub(first))
     }
 
-    /// How many requests that client sends; `None` when time ends the run.
+    /// Returns the number of requests of the client with the index `number`, or `None` if the run
+    /// has a time limit instead.
     pub fn requests_of(&self, number: usize) -> Option<u64> {
         match (self.test_time, self.requests) {
             _ if self.endless => None,
@@ -275,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_clients_together_own_every_key_once() {
+    fn every_key_belongs_to_exactly_one_client() {
         for (minimum, maximum) in [(1, 10), (0, 0), (1, 100_000), (5, 12), (0, 7)] {
             let options = Options {
                 key_minimum: minimum,

@@ -1,5 +1,4 @@
-//! Short conversations that may wait: whether the target can be used, and which shards a cluster has. Every wait in
-//! here is bounded.
+//! Blocking requests with a timeout: whether the target is usable, and which shards a cluster has.
 
 use crate::options::{Options, Protocol, Size};
 use crate::topology::Topology;
@@ -21,7 +20,7 @@ pub struct Probe {
     ip: IpAddr,
 }
 
-/// The requests that begin each connection, and how many replies they get.
+/// Returns the requests that prepare each connection, and the number of their replies.
 pub fn greeting(options: &Options) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     let mut replies = 0;
@@ -51,16 +50,16 @@ pub fn greeting(options: &Options) -> (Vec<u8>, usize) {
     (out, replies)
 }
 
-/// The addresses of a name, of the wanted family.
+/// Returns the addresses of a host name that belong to the given family.
 pub fn addresses(host: &str, port: u16, family: Option<u8>) -> Result<Vec<SocketAddr>, String> {
     let found = (host, port).to_socket_addrs().map_err(|error| format!("{host} has no address: {error}"))?;
-    let wanted = |address: &SocketAddr| match family {
+    let matches_family = |address: &SocketAddr| match family {
         Some(4) => address.is_ipv4(),
         Some(6) => address.is_ipv6(),
         _ => true,
     };
-    let found: Vec<SocketAddr> = found.filter(wanted).collect();
-    if found.is_empty() { Err(format!("{host} has no address of the wanted family")) } else { Ok(found) }
+    let found: Vec<SocketAddr> = found.filter(matches_family).collect();
+    if found.is_empty() { Err(format!("{host} has no address of the requested family")) } else { Ok(found) }
 }
 
 impl Probe {
@@ -126,7 +125,7 @@ impl Probe {
                 return Ok(self.input.drain(..end).collect());
             }
             if Instant::now() >= deadline {
-                return Err("no reply in time".into());
+                return Err("timed out waiting for a reply".into());
             }
             let mut bytes = [0u8; 16 * 1024];
             match self.stream.read(&mut bytes) {
@@ -138,7 +137,7 @@ impl Probe {
                         std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
                     ) =>
                 {
-                    return Err("no reply in time".into());
+                    return Err("timed out waiting for a reply".into());
                 }
                 Err(error) => return Err(error.to_string()),
             }
@@ -150,12 +149,13 @@ impl Probe {
         match Topology::from_cluster_slots(&reply, self.ip) {
             Some(topology) => Ok(topology),
             None if reply.first() == Some(&b'-') => Err(said(&reply)),
-            None => Err("the reply to CLUSTER SLOTS is not understood".into()),
+            None => Err("the reply to CLUSTER SLOTS is invalid".into()),
         }
     }
 }
 
-/// Whether the keys of a walk through all of them need more memory than the servers allow, told in words.
+/// Returns a warning if the keys of a sequential walk through the key range need more memory than
+/// the servers allow.
 pub fn memory_warning(options: &Options, information: &str, primaries: u64) -> Option<String> {
     let field = |name: &str| {
         let line = information.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -175,17 +175,17 @@ pub fn memory_warning(options: &Options, information: &str, primaries: u64) -> O
     let writes = options.commands.is_empty() && options.ratio.0 > 0;
     (writes && needed > allowed).then(|| {
         format!(
-            "all {keys} keys need about {} MB, and the servers allow {} MB: expect errors (OOM) or evictions",
+            "all {keys} keys need about {} MB, but the servers allow {} MB: expect OOM errors or evictions",
             needed >> 20,
             allowed >> 20
         )
     })
 }
 
-/// What a server needs for a key besides its name and its value.
+/// Memory that a server needs for a key in addition to its name and its value.
 const OVERHEAD: u64 = 64;
 
-/// An error reply as text.
+/// Returns the text of an error reply.
 pub fn said(reply: &[u8]) -> String {
     let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
     text.trim_end().to_owned()
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_cannot_fit_are_told_before_the_load() {
+    fn keys_that_exceed_the_memory_limit_cause_a_warning() {
         let options = Options { size: Size::Fixed(1_000), key_maximum: 1_000_000, ..Options::default() };
         let text = "# Memory\r\nused_memory:1\r\nmaxmemory:100000000\r\n";
         let warning = memory_warning(&options, text, 3).expect("a gigabyte does not fit into 300 MB");

@@ -1,4 +1,5 @@
-//! What a run came to, and how it is told: a text table and a JSON file as memtier_benchmark's, live lines, HDR files.
+//! Results of a run, and their output: a text table and a JSON file like those of
+//! memtier_benchmark, live lines, and HDR files.
 
 mod hdr;
 mod json;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::Write;
 
-/// A second of one row, as the JSON file keeps it: numbers, no histogram.
+/// One second of one row, as it is stored in the JSON file: numbers without a histogram.
 #[derive(Debug, Clone)]
 pub struct Point {
     pub good: u64,
@@ -28,27 +29,27 @@ pub struct Point {
     pub percentiles: Vec<f64>,
 }
 
-/// A second of the run, over all threads.
+/// One second of the run, for all threads.
 #[derive(Debug)]
 pub struct Second {
     pub number: u64,
     pub tally: Tally,
     pub cpu: Vec<f64>,
-    /// The part after the last whole second.
+    /// Whether this is the incomplete second at the end.
     pub is_fragment: bool,
 }
 
 #[derive(Debug)]
 pub struct Report {
     pub number: u32,
-    /// Seconds since 1970.
+    /// Unix time in seconds.
     pub began: f64,
     pub finished: f64,
     pub seconds: f64,
     pub names: Vec<(String, String)>,
     pub meanings: Vec<Meaning>,
     pub total: Tally,
-    /// Of each row, and of all together at the end, by second.
+    /// Seconds of each row, followed by those of the totals.
     pub series: Vec<Vec<Point>>,
     pub outages: Vec<(String, Outage)>,
     pub stopped: bool,
@@ -104,7 +105,7 @@ impl Report {
             series.push(Point::new(row, &self.percentiles));
         }
         let total = Point::new(&sum.total(), &self.percentiles);
-        self.series.last_mut().expect("there is a line of totals").push(total);
+        self.series.last_mut().expect("the last series holds the totals").push(total);
         Second { number, tally: sum, cpu, is_fragment }
     }
 
@@ -117,7 +118,8 @@ impl Report {
         self.seconds = seconds;
     }
 
-    /// What rates are counted over: the asked time when the run lasted that long, as replies are awaited after it.
+    /// Time that rates are based on: the requested duration if the run was not stopped before,
+    /// because the run then waits for replies.
     pub fn duration(&self) -> f64 {
         match self.test_time {
             Some(asked) if !self.stopped => self.seconds.min(asked as f64),
@@ -134,7 +136,7 @@ impl Report {
 }
 
 impl Tally {
-    /// Requests that came to an end, good or not.
+    /// Requests that have completed, successfully or not.
     fn total_done(&self) -> u64 {
         self.rows.iter().map(|row| row.good).sum::<u64>() + self.all_errors()
     }
@@ -144,7 +146,7 @@ pub fn milliseconds(micros: u64) -> f64 {
     micros as f64 / 1_000.0
 }
 
-/// `None` of an empty histogram.
+/// Returns `None` if the histogram is empty.
 pub fn percentile(histogram: &Histogram<u64>, percentile: f64) -> Option<u64> {
     (!histogram.is_empty()).then(|| histogram.value_at_percentile(percentile))
 }
@@ -164,7 +166,7 @@ impl Point {
     }
 }
 
-/// Gathers the runs and writes the files.
+/// Collects the runs and writes the files.
 pub struct Reporter {
     options: Options,
     text: Box<dyn Write>,
@@ -173,7 +175,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Files are opened before the load starts, as a run without its report is lost.
+    /// Opens the files before the load starts, so that the report of a run cannot get lost.
     pub fn new(options: &Options) -> Result<Self, String> {
         let create = |path: &String| File::create(path).map_err(|error| format!("{path}: {error}"));
         let text: Box<dyn Write> = match (&options.out_file, options.live_lines) {
@@ -190,7 +192,7 @@ impl Reporter {
         self.runs.push(report);
     }
 
-    /// Whether anything was measured.
+    /// Writes the report. Returns whether anything was measured.
     pub fn finish(mut self, search: Option<&Search>) -> Result<bool, String> {
         let failed = |error: std::io::Error| format!("the report cannot be written: {error}");
         let sections = sections(&self.options, &self.runs);
@@ -214,7 +216,7 @@ impl Reporter {
     }
 }
 
-/// Headings and the run each is about; the aggregate is made by whoever prints it.
+/// Headings and the run of each. The aggregate is computed when it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
     Run(String, usize),
@@ -244,7 +246,7 @@ fn sections(options: &Options, runs: &[Report]) -> Vec<Section> {
     sections
 }
 
-/// All runs as if they were one: rates are then the mean, percentiles those of all requests.
+/// Combines all runs into one: rates are the mean, and percentiles are those of all requests.
 pub fn aggregate(runs: &[Report]) -> Report {
     let first = &runs[0];
     let mut total = Tally::new(first.names.len());

@@ -1,24 +1,26 @@
-//! Templates of commands -> bytes of one request. What is the same in every request is made once.
+//! Command templates -> bytes of one request. The parts that are the same in every request are
+//! encoded once.
 
 use crate::options::Options;
 use resp::encode;
 
-/// What one client wants done next. Small: all that is needed to write the request again after a redirection.
+/// The next request of a client. Small, and sufficient to write the request again after a
+/// redirection.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
     pub template: u8,
-    /// How often it was sent to another place.
+    /// Number of times that it was redirected to another server.
     pub redirections: u8,
-    /// How often it was sent again after a failure.
+    /// Number of times that it was sent again after a failure.
     pub retries: u16,
-    /// `ASKING` goes before it.
+    /// Whether `ASKING` precedes it.
     pub asking: bool,
     pub key: u64,
     pub size: u32,
     pub number: u32,
-    /// When it should have been sent, in nanoseconds of the run's clock; 0 without a schedule.
+    /// Time at which it was due, in nanoseconds of the run's clock; 0 without a schedule.
     pub intended: u64,
-    /// When it was first written; 0 before.
+    /// Time at which it was first written; 0 before that.
     pub sent: u64,
 }
 
@@ -29,7 +31,7 @@ enum Part {
     Data,
     Number,
     Size,
-    /// One argument of several pieces.
+    /// One argument that consists of several parts.
     Mixed(Vec<Part>),
 }
 
@@ -40,10 +42,10 @@ pub enum Meaning {
     Other,
 }
 
-/// A command with places for key, data and one number.
+/// A command with placeholders for a key, data and numbers.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// Header, fixed arguments, and what stands between the variable ones.
+    /// The header and fixed arguments, and the variable arguments between them.
     parts: Vec<Part>,
     pub meaning: Meaning,
     pub has_data: bool,
@@ -55,11 +57,11 @@ pub enum Argument<'a> {
     Data,
     Number,
     Size,
-    /// With placeholders somewhere in it.
+    /// Contains placeholders.
     Mixed(&'a str),
 }
 
-/// Commands whose reply tells whether the key was there.
+/// Commands whose reply shows whether the key exists.
 const READS: &[&str] = &[
     "GET",
     "GETRANGE",
@@ -90,7 +92,7 @@ impl Meaning {
     }
 }
 
-/// Splits at placeholders.
+/// Splits the text at placeholders.
 fn pieces(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -154,7 +156,7 @@ impl Template {
         Self::new(Meaning::Other, &[Argument::Text("WAIT"), Argument::Number, Argument::Size])
     }
 
-    /// `__key__` and `__data__` stand for what each request has its own of.
+    /// Creates a custom command. `__key__` and `__data__` are replaced in each request.
     pub fn command(arguments: &[String]) -> Self {
         let parts: Vec<Argument> = arguments
             .iter()
@@ -179,7 +181,7 @@ impl Template {
     }
 }
 
-/// Writes requests. `key` keeps the text of the last key that was asked for.
+/// Encodes requests. `key` holds the name of the last key that was requested.
 #[derive(Debug)]
 pub struct Writer {
     templates: Vec<Template>,

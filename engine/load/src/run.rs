@@ -1,4 +1,5 @@
-//! A whole run, from arguments to exit status: check the target, start the threads, gather what they tell, report.
+//! A complete run, from arguments to exit status: checks the target, starts the threads, collects
+//! their results and reports them.
 
 use crate::options::{Asked, HELP, Options, parse};
 use crate::outage::{self, Account, Outage};
@@ -23,14 +24,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const WRONG: u8 = 2;
-const NOTHING: u8 = 3;
+const EXIT_INVALID: u8 = 2;
+const EXIT_NOTHING_MEASURED: u8 = 3;
 
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let options = match parse(arguments) {
         Ok(Asked::Help) => {
             print!("{HELP}");
-            return ExitCode::from(WRONG);
+            return ExitCode::from(EXIT_INVALID);
         }
         Ok(Asked::Version) => {
             println!("shardboard-load {}", env!("CARGO_PKG_VERSION"));
@@ -39,31 +40,31 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(Asked::Load(options)) => *options,
         Err(message) => {
             eprintln!("shardboard-load: {message}");
-            return ExitCode::from(WRONG);
+            return ExitCode::from(EXIT_INVALID);
         }
     };
     let mut live = match Live::open(options.live_lines) {
         Ok(live) => live,
         Err(message) => {
             eprintln!("shardboard-load: {message}");
-            return ExitCode::from(WRONG);
+            return ExitCode::from(EXIT_INVALID);
         }
     };
     match measure(&options, &mut live) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!("shardboard-load: nothing was measured: no request succeeded");
-            ExitCode::from(NOTHING)
+            ExitCode::from(EXIT_NOTHING_MEASURED)
         }
         Err(message) => {
             eprintln!("shardboard-load: {message}");
             live.fault(&message);
-            ExitCode::from(WRONG)
+            ExitCode::from(EXIT_INVALID)
         }
     }
 }
 
-/// Whether anything was measured.
+/// Runs the load. Returns whether anything was measured.
 fn measure(options: &Options, live: &mut Live) -> Result<bool, String> {
     raise_file_limit(options)?;
     let stopped = Arc::new(AtomicBool::new(false));
@@ -86,7 +87,7 @@ fn measure(options: &Options, live: &mut Live) -> Result<bool, String> {
         let shared = Arc::new(shared);
         *current.lock().expect("a thread that panics ends the process") = Some(Arc::clone(&shared));
         if stopped.load(Ordering::Acquire) {
-            // The signal arrived before the load could be seen.
+            // The signal arrived before `current` was set.
             shared.end();
         }
         let report = gather(&shared, number, live, warning, &stopped);
@@ -123,7 +124,8 @@ fn measure(options: &Options, live: &mut Live) -> Result<bool, String> {
     reporter.finish(None)
 }
 
-/// Every connection is a descriptor; the limit is raised as far as this process may.
+/// Raises the limit of open files as far as this process may, because every connection is a
+/// descriptor.
 fn raise_file_limit(options: &Options) -> Result<(), String> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -138,7 +140,7 @@ fn raise_file_limit(options: &Options) -> Result<(), String> {
     }
 }
 
-/// SIGTERM and SIGINT end the load; what was measured until then is reported.
+/// Makes SIGTERM and SIGINT end the load. Results up to that time are reported.
 fn watch_signals(stopped: &Arc<AtomicBool>, current: &Arc<Mutex<Option<Arc<Shared>>>>) -> Result<(), String> {
     let mut signals =
         signal_hook::iterator::Signals::new([SIGTERM, SIGINT]).map_err(|error| error.to_string())?;
@@ -154,21 +156,21 @@ fn watch_signals(stopped: &Arc<AtomicBool>, current: &Arc<Mutex<Option<Arc<Share
     Ok(())
 }
 
-/// Waits until the target can be used, as long as options allow, and tells what it consists of.
+/// Waits until the target is usable, as long as the options allow, and returns its topology.
 fn target(
     options: &Options,
     session: Option<&tls::Session>,
     stopped: &AtomicBool,
 ) -> Result<Topology, String> {
     let deadline = Instant::now() + Duration::from_secs(options.connection_stage_timeout);
-    let mut said = String::new();
+    let mut reported = String::new();
     loop {
         match try_target(options, session, deadline) {
             Ok(topology) => return Ok(topology),
             Err((_, message)) if options.endless && !stopped.load(Ordering::Acquire) => {
-                if said != message {
-                    eprintln!("shardboard-load: {message}; trying again until it can be used");
-                    said = message;
+                if reported != message {
+                    eprintln!("shardboard-load: {message}; retrying until the target is usable");
+                    reported = message;
                 }
                 std::thread::sleep(Duration::from_millis(500));
             }
@@ -180,7 +182,7 @@ fn target(
     }
 }
 
-/// The error tells whether it may pass.
+/// Connects to the target once. The error contains whether it is transient.
 fn try_target(
     options: &Options,
     session: Option<&tls::Session>,
@@ -202,12 +204,12 @@ fn try_target(
             Err(error) => wrong = error,
         }
     }
-    let mut may_pass = false;
+    let mut is_transient = false;
     for address in addresses {
         let found =
-            Probe::connect(options, session, address, patience).map_err(|error| (refused(&error), error));
+            Probe::connect(options, session, address, patience).map_err(|error| (is_transient_error(&error), error));
         let found = found.and_then(|mut probe| {
-            usable(&mut probe, patience).map_err(|(pass, error)| (pass, format!("{address}: {error}")))?;
+            usable(&mut probe, patience).map_err(|(transient, error)| (transient, format!("{address}: {error}")))?;
             if !options.cluster {
                 return Ok(Topology::single(address));
             }
@@ -220,17 +222,18 @@ fn try_target(
         });
         match found {
             Ok(topology) => return Ok(topology),
-            Err((pass, error)) => {
-                may_pass |= pass;
+            Err((transient, error)) => {
+                is_transient |= transient;
                 wrong = error;
             }
         }
     }
-    Err((may_pass, wrong))
+    Err((is_transient, wrong))
 }
 
-/// Whether a fault to connect may pass: a wrong password or certificate does not, and nor does a port nobody has.
-fn refused(error: &str) -> bool {
+/// Whether an error may be transient, unlike a wrong password, an invalid certificate or a port
+/// without a listener.
+fn is_transient_error(error: &str) -> bool {
     ["LOADING", "MASTERDOWN", "CLUSTERDOWN", "max number of clients"].iter().any(|word| error.contains(word))
 }
 
@@ -239,11 +242,12 @@ fn usable(probe: &mut Probe, patience: Duration) -> Result<(), (bool, String)> {
     if reply.first() != Some(&b'-') {
         return Ok(());
     }
-    let said = probe::said(&reply);
-    Err((refused(&said), said))
+    let message = probe::said(&reply);
+    Err((is_transient_error(&message), message))
 }
 
-/// A server that does not tell its limit warns of nothing.
+/// Returns a warning if the keys do not fit into memory. There is none for servers that do not
+/// report a limit.
 fn memory(options: &Options, session: Option<&tls::Session>, topology: &Topology) -> Option<String> {
     let patience = Duration::from_secs(1);
     let mut probe = match &options.unix_socket {
@@ -258,7 +262,7 @@ pub fn unix_now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Runs the threads and sums what they tell, second by second.
+/// Runs the threads and sums their results second by second.
 fn gather(
     shared: &Arc<Shared>,
     number: u32,
@@ -266,7 +270,7 @@ fn gather(
     warning: Option<String>,
     stopped: &AtomicBool,
 ) -> Result<Report, String> {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let (hint, hints) = channel();
     let options = &shared.options;
     let mut report = Report::new(shared, number, unix_now());
@@ -275,17 +279,17 @@ fn gather(
     for thread in 0..options.threads {
         let worker =
             Worker::new(thread, Arc::clone(shared), hint.clone()).map_err(|error| error.to_string())?;
-        let tell = tell.clone();
-        let run = move || worker.run(&tell);
+        let sender = sender.clone();
+        let run = move || worker.run(&sender);
         let spawned = std::thread::Builder::new().name(format!("load-{thread}")).spawn(run);
         threads.push(spawned.map_err(|error| format!("a thread cannot be started: {error}"))?);
     }
-    drop((tell, hint));
+    drop((sender, hint));
     let scout = {
         let shared = Arc::clone(shared);
         std::thread::spawn(move || scout::run(&shared, &hints))
     };
-    let accounts = receive(shared, &told, &mut report, live);
+    let accounts = receive(shared, &receiver, &mut report, live);
     for thread in threads {
         let _ = thread.join();
     }
@@ -303,10 +307,11 @@ fn gather(
     Ok(report)
 }
 
-/// Until the last thread has ended. Seconds are passed on when all threads have told them.
+/// Receives results until the last thread has ended. A second is reported when the results of all
+/// threads have arrived.
 fn receive(
     shared: &Shared,
-    told: &Receiver<Told>,
+    receiver: &Receiver<Told>,
     report: &mut Report,
     live: &mut Live,
 ) -> Vec<Vec<Account>> {
@@ -314,7 +319,7 @@ fn receive(
     let mut pending: BTreeMap<u64, Vec<Option<Box<Tally>>>> = BTreeMap::new();
     let mut ended: Vec<Option<u64>> = vec![None; threads];
     let mut accounts = Vec::new();
-    while let Ok(message) = told.recv() {
+    while let Ok(message) = receiver.recv() {
         let (thread, number, tally) = match message {
             Told::Second { thread, number, tally } => (thread, number, tally),
             Told::End { thread, number, tally, accounts: of_thread, gave_up } => {

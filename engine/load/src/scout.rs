@@ -1,4 +1,5 @@
-//! Finds out which shards the cluster has while the load runs: asked by threads that met a redirection or a loss.
+//! Discovers the shards of the cluster while the load runs, when a thread has met a redirection or
+//! a lost server.
 
 use crate::probe::{self, Probe};
 use crate::shared::Shared;
@@ -11,13 +12,13 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
-    /// This server was named as the owner of a slot.
+    /// This server was reported as the owner of a slot.
     Moved(SocketAddr),
-    /// This server does not answer, or says that it cannot serve.
+    /// This server does not answer, or reports that it cannot serve requests.
     Suspect(SocketAddr),
 }
 
-/// A server that does not answer in this time is asked again later.
+/// Timeout for one server. A server that exceeds it is queried again later.
 const PATIENCE: Duration = Duration::from_millis(300);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -30,15 +31,15 @@ pub fn run(shared: &Arc<Shared>, hints: &Receiver<Hint>) {
         };
         let mut all: Vec<Hint> = vec![first];
         all.extend(hints.try_iter());
-        if let Some(found) = look(shared, &all) {
+        if let Some(found) = discover(shared, &all) {
             shared.publish(found);
         }
         std::thread::sleep(PAUSE);
     }
 }
 
-/// What the cluster is now, if anybody tells something new that can be believed.
-fn look(shared: &Shared, hints: &[Hint]) -> Option<Topology> {
+/// Returns the current topology if a server reports a new one that is plausible.
+fn discover(shared: &Shared, hints: &[Hint]) -> Option<Topology> {
     let known = shared.topology();
     let suspects: Vec<SocketAddr> = hints
         .iter()
@@ -64,7 +65,7 @@ fn look(shared: &Shared, hints: &[Hint]) -> Option<Topology> {
             continue;
         };
         let Ok(found) = probe.topology(PATIENCE) else { continue };
-        // Who still believes in the lost server knows nothing new.
+        // A topology that still contains a suspected server is outdated.
         let believable =
             !found.targets.is_empty() && !suspects.iter().any(|lost| found.targets.contains(lost));
         let moved = matches!(hints.first(), Some(Hint::Moved(_)));

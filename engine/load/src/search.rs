@@ -1,21 +1,22 @@
-//! `--find-max`: the highest rate at which a latency keeps its limit. First the peak of a closed loop, then halving
-//! between what held and what did not, each step an open loop of its own.
+//! `--find-max`: the highest rate within a latency limit. A closed loop determines the peak; after
+//! that, each step is an open loop that halves the interval between the last rate within the limit
+//! and the last rate above it.
 
 use crate::options::{Options, Target};
 use crate::report::Report;
 
-/// The rate is then known within a 128th of the peak.
+/// After this many steps, the rate is known to within 1/128 of the peak.
 const STEPS: usize = 7;
-/// A rate that is not reached by more than that was not held.
+/// Share of a rate that must be reached.
 const HELD: f64 = 0.99;
 
 /// One step of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// `None`: as fast as replies come.
+    /// `None`: closed loop, as fast as replies arrive.
     pub rate: Option<f64>,
     pub reached: f64,
-    /// Microseconds of what is limited; `None` without a success.
+    /// The limited latency in microseconds. `None`: no request succeeded.
     pub latency: Option<f64>,
     pub holds: bool,
 }
@@ -28,7 +29,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// The options of the next step; `None` when it is over.
+    /// Returns the options of the next step, or `None` when the search has ended.
     pub fn next(&self, options: &Options) -> Option<Options> {
         let rate = match self.steps.last() {
             None => None,
@@ -38,7 +39,7 @@ impl Search {
         Some(Options { rate, test_time: Some(options.find_max_step), ..options.clone() })
     }
 
-    /// Whether this step is the best until now.
+    /// Records a step. Returns whether it is the best so far.
     pub fn learn(&mut self, target: Target, rate: Option<f64>, report: &Report) -> bool {
         let total = report.total.total();
         let reached = total.good as f64 / report.duration().max(1e-9);
@@ -55,7 +56,8 @@ impl Search {
         let holds = in_time && rate.is_none_or(|rate| reached >= rate * HELD);
         self.steps.push(Step { rate, reached, latency, holds });
         match rate {
-            // A closed loop keeps its limit by waiting, so the peak itself has to be shown by a schedule.
+            // A closed loop stays within its limit by waiting, so an open loop must confirm the
+            // peak.
             None => self.high = reached,
             Some(rate) if holds => self.low = rate,
             Some(rate) => self.high = rate,
@@ -63,7 +65,7 @@ impl Search {
         holds && rate.is_some()
     }
 
-    /// The highest rate that held.
+    /// Returns the highest rate within the limit.
     pub fn found(&self) -> Option<f64> {
         (self.low > 0.0).then_some(self.low)
     }
@@ -74,22 +76,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halving_finds_the_rate_that_just_holds() {
+    fn bisection_finds_the_highest_rate_within_the_limit() {
         let mut search = Search::default();
         let options = Options { find_max_step: 1, ..Options::default() };
         while let Some(next) = search.next(&options) {
-            // A server that is in time up to 700 a second and can do 1,000.
+            // A server that stays within the limit up to 700 requests per second and reaches 1,000.
             let reached = next.rate.unwrap_or(1_000.0);
             let latency = if reached <= 700.0 { 900.0 } else { 5_000.0 };
             search.judge(1_000.0, next.rate, reached, Some(latency));
         }
-        let found = search.found().expect("700 hold");
+        let found = search.found().expect("700 is within the limit");
         assert!((690.0..=700.0).contains(&found), "{found}");
         assert_eq!(search.steps.len(), STEPS + 1);
     }
 
     #[test]
-    fn nothing_is_found_where_nothing_holds() {
+    fn no_rate_is_found_if_every_step_exceeds_the_limit() {
         let mut search = Search::default();
         let options = Options::default();
         while let Some(next) = search.next(&options) {

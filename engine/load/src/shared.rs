@@ -1,4 +1,4 @@
-//! What all threads of a run read, and the few things they change together.
+//! Data that all threads of a run read, and the few values that they change.
 
 use crate::options::Options;
 use crate::tls::Session;
@@ -15,12 +15,12 @@ pub struct Shared {
     pub options: Options,
     pub workload: Workload,
     pub tls: Option<Session>,
-    /// Sent first on each connection, and how many replies that gets.
+    /// Requests that are sent first on each connection, and the number of their replies.
     pub greeting: (Vec<u8>, usize),
-    /// Zero of the run's clock.
+    /// Origin of the run's clock.
     pub start: Instant,
     pub seed: u64,
-    /// Which account each slot belongs to: that of its first owner, whoever owns it later.
+    /// Index of the account of each slot. It remains that of the first owner when the slot moves.
     pub groups: Box<[u16]>,
     pub group_names: Vec<String>,
     pub stop: AtomicBool,
@@ -56,7 +56,7 @@ impl Shared {
         }
     }
 
-    /// Nanoseconds since the run began; never 0, which stands for "not yet".
+    /// Returns nanoseconds since the start of the run. Never 0, which means "not yet".
     #[inline]
     pub fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64 + 1
@@ -87,5 +87,5 @@ impl Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("a thread that panics ends the process")
+    mutex.lock().expect("a thread that panics aborts the process")
 }

@@ -1,11 +1,12 @@
-//! What one thread counts in one second, and sums of that. Plain numbers: nothing is shared while counting.
+//! Counters of one thread in one second, and their sums. Plain numbers: nothing is shared while
+//! counting.
 
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
-/// Nothing longer is told apart.
+/// Longer latencies are recorded as this value.
 const MAX_MICROS: u64 = 3_600_000_000;
-/// More kinds of errors than any engine has; the rest is counted together.
+/// More than any engine has. Further kinds of errors are counted together.
 const MAX_KINDS: usize = 64;
 
 pub fn histogram() -> Histogram<u64> {
@@ -25,7 +26,7 @@ pub struct Row {
     pub sent: u64,
     /// Microseconds from writing the request until its reply was read.
     pub service: Histogram<u64>,
-    /// The same from the intended time; counted with a schedule only.
+    /// Microseconds from the time at which the request was due. Recorded only with a schedule.
     pub response: Histogram<u64>,
 }
 
@@ -49,7 +50,7 @@ impl Default for Row {
 impl Row {
     #[inline]
     pub fn record(histogram: &mut Histogram<u64>, nanos: u64) {
-        // Rounded, so that the error is half a microsecond on either side.
+        // Rounded, so that the error is at most half a microsecond.
         let micros = ((nanos + 500) / 1_000).clamp(1, MAX_MICROS);
         histogram.record(micros).expect("a histogram that grows holds any value");
     }
@@ -67,7 +68,8 @@ impl Row {
         self.response.add(&other.response).expect("a histogram that grows holds any other");
     }
 
-    /// The latency that is reported: from the intended time where there is one.
+    /// Returns the reported latency: with a schedule, the one from the time at which requests were
+    /// due.
     pub fn latency(&self) -> &Histogram<u64> {
         if self.response.is_empty() { &self.service } else { &self.response }
     }
@@ -76,16 +78,17 @@ impl Row {
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub rows: Vec<Row>,
-    /// Requests that did not succeed, by type.
+    /// Failed requests, by type.
     pub errors: BTreeMap<String, u64>,
     /// Connections that could not be opened or were lost.
     pub connection_errors: u64,
     /// Requests sent again after a failure.
     pub retried: u64,
-    /// Keys that were passed over, as their shard was lost and enough waited for it.
+    /// Keys that were skipped because their shard was unavailable and its queue was full.
     pub skipped: u64,
     pub in_flight: u64,
-    /// How late the worst request of the schedule was written.
+    /// Maximum delay between the time at which a request was due and the time at which it was
+    /// written.
     pub lag_micros: Option<u64>,
     pub cpu_seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! TLS towards servers, from the files that the options name.
+//! TLS connections to servers, with the files that the options name.
 
 use crate::options::{Options, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 pub type Session = (Arc<ClientConfig>, ServerName<'static>);
 
-/// Where systems keep the authorities they trust.
+/// File in which Debian-based systems keep their trusted CAs.
 const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// `None`: plain connections.
+/// Returns `None` for unencrypted connections.
 pub fn session(options: &Options) -> Result<Option<Session>, String> {
     let Some(tls) = &options.tls else { return Ok(None) };
     let name = tls.server_name.clone().unwrap_or_else(|| options.host.clone());
-    let name = ServerName::try_from(name).map_err(|_| "--sni: not a server's name".to_owned())?;
+    let name = ServerName::try_from(name).map_err(|_| "--sni: not a valid server name".to_owned())?;
     Ok(Some((Arc::new(config(tls)?), name)))
 }
 
@@ -37,7 +37,7 @@ fn config(tls: &Tls) -> Result<ClientConfig, String> {
             builder.with_client_auth_cert(chain, key).map_err(|error| format!("--cert: {error}"))
         }
         (None, None) => Ok(builder.with_no_client_auth()),
-        _ => Err("--cert and --key belong together".into()),
+        _ => Err("--cert and --key must be used together".into()),
     }
 }
 
@@ -46,7 +46,7 @@ fn versions(names: Option<&str>) -> Result<Vec<&'static SupportedProtocolVersion
     let version = |name: &str| match name.trim() {
         "TLSv1.2" => Ok(&rustls::version::TLS12),
         "TLSv1.3" => Ok(&rustls::version::TLS13),
-        other => Err(format!("--tls-protocols: {other} is not supported; TLSv1.2 and TLSv1.3 are")),
+        other => Err(format!("--tls-protocols: {other} is not supported; use TLSv1.2 or TLSv1.3")),
     };
     names.split(',').map(version).collect()
 }
@@ -61,10 +61,10 @@ fn roots(path: Option<&str>) -> Result<RootCertStore, String> {
     let found =
         certificates(path.unwrap_or(SYSTEM_AUTHORITIES)).map_err(|error| format!("--cacert: {error}"))?;
     let (taken, _) = roots.add_parsable_certificates(found);
-    if taken == 0 { Err("--cacert: no certificate in it can be used".into()) } else { Ok(roots) }
+    if taken == 0 { Err("--cacert: the file contains no usable certificate".into()) } else { Ok(roots) }
 }
 
-/// Accepts whatever certificate the server has, as `--tls-skip-verify` asks for.
+/// Accepts any server certificate, for `--tls-skip-verify`.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 

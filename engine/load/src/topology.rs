@@ -1,25 +1,27 @@
-//! Which server owns which slot, as servers tell it, and which shard a slot is accounted to.
+//! Which server owns which slot, as the servers report it.
 
 use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
 
 pub const NOBODY: u16 = u16::MAX;
 
-/// What is known at one time. Targets are numbered; numbers mean nothing outside of this value.
+/// Slot owners at one time. Targets are identified by their index, which is valid only within this
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub targets: Vec<SocketAddr>,
-    /// The owner of each slot, or `NOBODY`.
+    /// Index of the owner of each slot, or `NOBODY`.
     pub slots: Box<[u16]>,
 }
 
 impl Topology {
-    /// Everything at one address.
+    /// Creates the topology of a single server.
     pub fn single(address: SocketAddr) -> Self {
         Self { targets: vec![address], slots: vec![0; usize::from(SLOTS)].into() }
     }
 
-    /// From the reply to CLUSTER SLOTS; `asked` stands in where a server does not know its own address.
+    /// Parses the reply to CLUSTER SLOTS. `asked` is used where a server does not know its own
+    /// address.
     pub fn from_cluster_slots(frame: &[u8], asked: IpAddr) -> Option<Self> {
         let mut topology = Self { targets: Vec::new(), slots: vec![NOBODY; usize::from(SLOTS)].into() };
         for range in resp::items(frame)? {
@@ -45,7 +47,7 @@ impl Topology {
         self.targets.len() as u16 - 1
     }
 
-    /// How many servers own slots.
+    /// Returns the number of servers that own slots.
     pub fn primaries(&self) -> u64 {
         (0..self.targets.len() as u16).filter(|target| self.owns(*target)).count() as u64
     }
@@ -59,7 +61,7 @@ impl Topology {
     }
 }
 
-/// The address that a server names for itself or another.
+/// Returns the address that a server reports for itself or another server.
 pub fn resolve(name: &[u8], port: u16, asked: IpAddr) -> Option<SocketAddr> {
     let name = std::str::from_utf8(name).ok()?;
     if name.is_empty() || name == "?" {
@@ -71,7 +73,7 @@ pub fn resolve(name: &[u8], port: u16, asked: IpAddr) -> Option<SocketAddr> {
     }
 }
 
-/// `-MOVED 3999 127.0.0.1:6381`, or ASK: the slot and the address.
+/// Parses `-MOVED 3999 127.0.0.1:6381` or ASK into the slot and the address.
 pub fn redirection(line: &[u8], asked: IpAddr) -> Option<(u16, SocketAddr)> {
     let mut words = line.split(|byte| byte.is_ascii_whitespace()).skip(1);
     let slot = u16::try_from(resp::decimal(words.next()?)?).ok().filter(|slot| *slot < SLOTS)?;
@@ -88,7 +90,7 @@ mod tests {
     const ASKED: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 9));
 
     #[test]
-    fn a_redirection_names_slot_and_address() {
+    fn redirections_are_parsed_into_slot_and_address() {
         let found = redirection(b"-MOVED 3999 127.0.0.1:6381\r\n", ASKED);
         assert_eq!(found, Some((3999, "127.0.0.1:6381".parse().unwrap())));
         let without = redirection(b"-ASK 7 :6381\r\n", ASKED);
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_come_from_the_primaries() {
+    fn slots_are_assigned_to_the_primaries() {
         let reply = b"*2\r\n*4\r\n:0\r\n:8191\r\n*2\r\n$9\r\n127.0.0.1\r\n:7000\r\n*2\r\n$9\r\n127.0.0.2\r\n:7001\r\n\
             *3\r\n:8192\r\n:16383\r\n*2\r\n$0\r\n\r\n:7002\r\n";
         let topology = Topology::from_cluster_slots(reply, ASKED).unwrap();

@@ -1,7 +1,8 @@
-//! A thread of the load: an epoll loop that owns its clients, its connections and its counters.
+//! A thread of the load: an epoll loop that owns its clients, connections and counters.
 //!
-//! A round reads what is ready (`replies.rs`), fills what has room and writes once to each connection (`send.rs`).
-//! Connections are opened and lost in `connect.rs`; `schedule.rs` says when requests are due.
+//! Each round reads ready connections (`replies.rs`), fills connections with free capacity and
+//! writes once to each (`send.rs`). `connect.rs` opens and closes connections; `schedule.rs`
+//! determines when requests are due.
 
 mod connect;
 mod replies;
@@ -28,29 +29,30 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use values::Values;
 
-/// What a thread tells the main one.
+/// Message from a thread to the main thread.
 #[derive(Debug)]
 pub enum Told {
-    /// What was counted in the second of that number.
+    /// Counters of the second with the index `number`.
     Second { thread: usize, number: u64, tally: Box<Tally> },
-    /// The rest, and the accounts of all shards. Nothing follows.
+    /// The remaining counters, and the accounts of all shards. No message follows.
     End { thread: usize, number: u64, tally: Box<Tally>, accounts: Vec<Account>, gave_up: bool },
 }
 
 pub const SECOND: u64 = 1_000_000_000;
-/// Timeouts and the topology are looked at so often: an account of an outage is as exact as that.
+/// Interval at which timeouts and the topology are checked. It limits the precision of outage
+/// times.
 const TICK: u64 = 20_000_000;
-/// Replies are awaited so long after the end of the load.
+/// Time to wait for replies after the end of the load.
 const DRAIN: u64 = SECOND;
-/// A run with a number of requests ends when nothing succeeded for so long.
+/// A run with a number of requests ends if no request succeeds for this long.
 const GIVE_UP: u64 = 60 * SECOND;
 
 #[derive(Debug)]
 struct Seat {
     client: Client,
-    /// Its connection to each target.
+    /// The connection of the client to each target.
     connections: Vec<Id>,
-    /// Drawn, and without room in the queue of its shard.
+    /// A generated request for which the queue of its shard has no free capacity.
     held: Option<crate::request::Operation>,
     drawn_all: bool,
 }
@@ -64,20 +66,20 @@ pub struct Worker {
     connections: Arena<Connection>,
     topology: Topology,
     version: u64,
-    /// The account of each target, for failures without a key.
+    /// Index of the account of each target, for failures without a key.
     target_groups: Vec<u16>,
     writer: Writer,
     values: Values,
     schedule: Option<Schedule>,
     touched: Vec<Id>,
-    /// Requests for a connection that was being served.
+    /// Requests for a connection that is being served.
     deferred: Vec<(usize, crate::request::Operation)>,
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
     buffer: Vec<u8>,
     tally: Tally,
     accounts: Vec<Account>,
     hints: Sender<Hint>,
-    /// Requests sent and not answered, and those that wait in queues.
+    /// Requests sent without a reply yet, and requests that wait in queues.
     in_flight: u64,
     queued: u64,
     last_good: u64,
@@ -131,7 +133,7 @@ impl Worker {
         })
     }
 
-    /// The whole life of the thread.
+    /// Runs the thread until the run ends.
     pub fn run(mut self, told: &Sender<Told>) {
         let mut ready: Vec<Ready> = Vec::new();
         let mut second = 0;
@@ -174,7 +176,8 @@ impl Worker {
         self.finish(told, second, gave_up);
     }
 
-    /// Keeps the thread on one of the cores it may use, in turn. Without success it runs anywhere.
+    /// Pins the thread to one of the allowed cores, round-robin. On failure the thread is not
+    /// pinned.
     fn pin(&self) {
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         let Ok(allowed) = sched_getaffinity(None) else { return };
@@ -186,7 +189,7 @@ impl Worker {
         }
     }
 
-    /// How many of the clients take part now.
+    /// Returns the number of clients that are active now.
     pub fn active(&self) -> usize {
         let stairs = self.shared.options.staircase;
         if stairs.seconds == 0 {
@@ -212,7 +215,8 @@ impl Worker {
         until.saturating_sub(now)
     }
 
-    /// Whether the run is over here, and if so whether it was given up.
+    /// Returns `None` while the run continues, otherwise whether it was abandoned because no
+    /// request succeeded.
     fn ended(&mut self, now: u64) -> Option<bool> {
         if self.stopping.is_none() {
             let options = &self.shared.options;
@@ -274,7 +278,7 @@ impl Worker {
         let _ = told.send(Told::End { thread: self.number, number: second, tally, accounts, gave_up });
     }
 
-    /// Each tick: what waited for too long, and what became of the cluster.
+    /// Runs at each tick: checks timeouts, and closes connections to servers that own no slots.
     fn tick(&mut self, now: u64) {
         let limit = self.shared.options.request_timeout * 1_000_000;
         if self.shared.options.staircase.seconds > 0 && self.stopping.is_none() {

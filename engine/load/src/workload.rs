@@ -1,4 +1,4 @@
-//! The commands of a run, in which proportion they come, and under which names they are reported.
+//! The commands of a run, their proportions, and their names in the report.
 
 use crate::keys::Pattern;
 use crate::options::Options;
@@ -8,7 +8,7 @@ use crate::request::{Meaning, Template};
 pub const SET: u8 = 0;
 pub const WAIT: u8 = 2;
 
-/// `Hsets` and `HSET`.
+/// Returns `Hsets` and `HSET` for `hset`.
 fn plural(command: &str) -> (String, String) {
     let lower = command.to_lowercase();
     let first: String = lower.chars().take(1).flat_map(char::to_uppercase).collect();
@@ -19,15 +19,15 @@ fn plural(command: &str) -> (String, String) {
 #[derive(Debug, Clone)]
 pub struct Workload {
     pub templates: Vec<Template>,
-    /// How keys are chosen for each template.
+    /// Key pattern of each template.
     pub patterns: Vec<Pattern>,
-    /// Templates and how often each is taken in turn.
+    /// Templates in order, with the number of consecutive requests of each.
     pub cycle: Vec<(u8, u64)>,
-    /// Which line of the report each template counts in.
+    /// Index of the report line in which each template is counted.
     pub rows: Vec<usize>,
-    /// What is done by the commands of each line of the report.
+    /// Kind of access of the commands of each report line.
     pub meanings: Vec<Meaning>,
-    /// Lines of the report: the name in the summary, and the one in the distribution.
+    /// Names of the report lines: in the summary and in the distribution.
     pub names: Vec<(String, String)>,
 }
 
@@ -78,7 +78,7 @@ impl Workload {
         workload
     }
 
-    /// Whether no key may be left out.
+    /// Whether no key may be skipped.
     pub fn is_walk(&self, template: u8) -> bool {
         self.patterns[usize::from(template)].is_walk()
     }
@@ -90,7 +90,7 @@ mod tests {
     use crate::client::Client;
 
     #[test]
-    fn a_ratio_is_a_cycle() {
+    fn a_ratio_is_executed_as_a_cycle() {
         let options = Options { ratio: (1, 2), ..Options::default() };
         let workload = Workload::new(&options);
         let mut client = Client::new(&options, &workload, 0, 1);

@@ -1,5 +1,6 @@
-//! Connections by number. A number is never valid for two connections: the generation tells a late reply for a
-//! closed client from one for the client that took its place.
+//! Generational arena for connections. An ID is never valid for two connections: the generation
+//! distinguishes a late reply for a closed client from a reply for the client that reuses its
+//! index.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
@@ -8,7 +9,7 @@ pub struct Id {
 }
 
 impl Id {
-    /// Belongs to nobody.
+    /// The ID of no connection.
     pub const NONE: Self = Self { index: u32::MAX, generation: 0 };
 }
 
@@ -55,7 +56,8 @@ impl<T> Arena<T> {
         if place.generation == id.generation { place.value.as_deref_mut() } else { None }
     }
 
-    /// Lends the value out, so that the rest of the worker can be used beside it; `put_back` must follow.
+    /// Moves the value out, so that the rest of the worker can be used at the same time. `put_back`
+    /// must follow.
     #[inline]
     pub fn take(&mut self, id: Id) -> Option<Box<T>> {
         let place = self.places.get_mut(id.index as usize)?;
@@ -67,7 +69,7 @@ impl<T> Arena<T> {
         self.places[id.index as usize].value = Some(value);
     }
 
-    /// Forgets the number; the value may have been taken before.
+    /// Invalidates the ID and returns the value, unless it was taken before.
     pub fn remove(&mut self, id: Id) -> Option<Box<T>> {
         let place =
             self.places.get_mut(id.index as usize).filter(|place| place.generation == id.generation)?;
@@ -77,7 +79,8 @@ impl<T> Arena<T> {
         place.value.take()
     }
 
-    /// Removes all, also what was lent out and never put back; none of their numbers is valid again.
+    /// Removes all values, including those that were taken and never put back. All previous IDs
+    /// become invalid.
     pub fn clear(&mut self) {
         for place in &mut self.places {
             place.generation = place.generation.wrapping_add(1) & MAX_GENERATION;
@@ -97,7 +100,7 @@ impl<T> Arena<T> {
     }
 }
 
-/// Two bits of an event's 64 tell what kind of connection it is about.
+/// Two of the 64 bits of an event hold the kind of the connection.
 const MAX_GENERATION: u32 = (1 << 30) - 1;
 
 #[cfg(test)]
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_not_used_twice() {
+    fn ids_are_not_reused() {
         let mut arena = Arena::default();
         let first = arena.insert(Box::new(1));
         assert_eq!(arena.remove(first), Some(Box::new(1)));
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn after_all_were_removed_no_number_of_before_is_valid() {
+    fn clear_invalidates_all_ids() {
         let mut arena = Arena::default();
         let before = [1, 2, 3].map(|value| arena.insert(Box::new(value)));
         arena.remove(before[0]);

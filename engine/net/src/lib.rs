@@ -1,5 +1,5 @@
-//! Non-blocking connections, plain or TLS, and the epoll loop's view of them. Shared by the endpoint and the load
-//! generator; neither's protocol is known here.
+//! Non-blocking connections, plain or TLS, and the epoll loop that watches them. Shared by the
+//! proxy and the load generator, and independent of their protocols.
 
 pub mod arena;
 pub mod panic;

@@ -1,4 +1,4 @@
-//! What a panic does to a process of several threads.
+//! Panic handling for a process with several threads.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,21 +7,22 @@ thread_local! {
     static IS_SURVIVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on a panic in any thread ends the process, after it has been told on standard error: what the thread shared
-/// with others is in no known state. Within [`survive`] it is only told. The build's own setting for that
-/// (`panic = "abort"`) would have every crate compiled a second time for the tests.
+/// Makes a panic in any thread abort the process after the panic has been reported on standard
+/// error, because data that the thread shared with others may be inconsistent. Within [`survive`],
+/// a panic is only reported. The build setting for this (`panic = "abort"`) would require compiling
+/// every crate a second time for the tests.
 pub fn ends_the_process() {
-    let tell = std::panic::take_hook();
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
+        report(panic);
         if !IS_SURVIVED.get() {
             std::process::abort();
         }
     }));
 }
 
-/// Runs what may panic without ending the process; `None` when it did. What it was about is in no known state then, and the
-/// caller throws it away.
+/// Runs `run` without aborting the process if it panics. Returns `None` after a panic. The caller
+/// must then discard the data that `run` used, because it may be inconsistent.
 pub fn survive<T>(run: impl FnOnce() -> T) -> Option<T> {
     IS_SURVIVED.set(true);
     let outcome = catch_unwind(AssertUnwindSafe(run));
@@ -37,21 +38,21 @@ mod tests {
     const SIGABRT: i32 = 6;
 
     #[test]
-    fn a_panic_of_one_thread_ends_all() {
+    fn a_panic_in_one_thread_aborts_the_process() {
         let me = std::env::current_exe().unwrap();
         let child = Command::new(me)
-            .args(["--ignored", "--exact", "--nocapture", "panic::tests::as_a_process"])
+            .args(["--ignored", "--exact", "--nocapture", "panic::tests::child_process"])
             .output()
             .unwrap();
         assert_eq!(child.status.signal(), Some(SIGABRT), "{child:?}");
-        let said = String::from_utf8_lossy(&child.stderr);
-        assert!(said.contains("survived") && said.contains("a thread of two"), "{said}");
+        let stderr = String::from_utf8_lossy(&child.stderr);
+        assert!(stderr.contains("survived") && stderr.contains("a thread of two"), "{stderr}");
         assert!(String::from_utf8_lossy(&child.stdout).contains("still there"), "{child:?}");
     }
 
     #[test]
-    #[ignore = "it ends the process: the test above starts it as one"]
-    fn as_a_process() {
+    #[ignore = "it aborts the process: the test above runs it in a child process"]
+    fn child_process() {
         super::ends_the_process();
         assert!(super::survive(|| panic!("survived")).is_none());
         assert_eq!(super::survive(|| 1), Some(1));

@@ -1,4 +1,5 @@
-//! epoll, level-triggered: a connection that is not read now is reported again, so backpressure is one call.
+//! epoll in level-triggered mode: a connection that is not read now is reported again, so
+//! backpressure needs only one call.
 
 use crate::arena::Id;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -14,7 +15,7 @@ pub enum Source {
     Wake,
     Client(Id),
     Backend(Id),
-    /// What the control and accepting threads watch.
+    /// A descriptor of the control or acceptor thread.
     Other(u32),
 }
 
@@ -45,7 +46,8 @@ impl Source {
 pub struct Interest {
     pub read: bool,
     pub write: bool,
-    /// The peer will send no more. Reported until it is switched off, as everything is.
+    /// The peer has closed its sending side. Like all events, this is reported until the interest
+    /// is removed.
     pub hangup: bool,
 }
 
@@ -67,9 +69,9 @@ pub struct Ready {
     pub source: Source,
     pub read: bool,
     pub write: bool,
-    /// The peer will send no more.
+    /// The peer has closed its sending side.
     pub hangup: bool,
-    /// Nothing can be sent any more either.
+    /// The connection has failed or is closed in both directions.
     pub broken: bool,
 }
 
@@ -79,7 +81,7 @@ pub struct Poll {
     waker: Waker,
 }
 
-/// Events taken from the kernel at a time.
+/// Number of events that one call takes from the kernel.
 const BATCH: usize = 256;
 
 /// Interrupts the wait of another thread.
@@ -88,7 +90,7 @@ pub struct Waker(Arc<OwnedFd>);
 
 impl Waker {
     pub fn wake(&self) {
-        // Fails only when the counter is full, and then the thread is being woken anyway.
+        // Fails only if the counter is full, and then the thread is being woken anyway.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 }
@@ -98,7 +100,7 @@ impl Poll {
         Self::woken_by(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Watches nothing yet, and is interrupted by who interrupted another one before.
+    /// Creates a poll without descriptors that uses the waker of an earlier poll.
     pub fn woken_by(waker: Waker) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*waker.0, Source::Wake.encode(), EventFlags::IN)?;
@@ -118,11 +120,12 @@ impl Poll {
     }
 
     pub fn remove(&self, fd: impl AsFd) {
-        // The only failure is that it is not watched, which is what is wanted.
+        // The only possible error is that the descriptor is not registered, which is the desired
+        // state.
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits and moves what is ready into `ready`. A wake-up is absorbed and reported once.
+    /// Waits for events and stores them in `ready`. A wake-up is consumed and reported once.
     pub fn wait(&self, ready: &mut Vec<Ready>, timeout: Duration) -> io::Result<()> {
         ready.clear();
         let timeout =

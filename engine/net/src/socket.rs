@@ -1,4 +1,4 @@
-//! Sockets as an epoll loop wants them: non-blocking, closed on exec, without Nagle's delay.
+//! Sockets for an epoll loop: non-blocking, close-on-exec, without Nagle's algorithm.
 
 use rustix::net::sockopt::{self, set_socket_keepalive, set_socket_reuseaddr, set_tcp_nodelay};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -22,11 +22,11 @@ pub fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// `None`: nothing is waiting.
+/// Returns `None` if no connection is waiting.
 pub fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, Option<SocketAddr>)>> {
     match net::acceptfrom_with(listener, FLAGS) {
         Ok((fd, address)) => {
-            // A connection that is gone already shows itself when it is read.
+            // If the connection is already closed, the next read reports it.
             let _ = set_tcp_nodelay(&fd, true);
             let _ = set_socket_keepalive(&fd, true);
             let _ = sockopt::set_tcp_keepidle(&fd, Duration::from_secs(300));
@@ -37,7 +37,7 @@ pub fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, Option<SocketAd
     }
 }
 
-/// Begins to connect; writable means that it has been decided.
+/// Starts to connect. When the socket is writable, [`outcome`] returns the result.
 pub fn connect(address: SocketAddr, unix_socket: Option<&str>) -> io::Result<OwnedFd> {
     let (fd, result) = match unix_socket {
         Some(path) => {
@@ -48,7 +48,8 @@ pub fn connect(address: SocketAddr, unix_socket: Option<&str>) -> io::Result<Own
         None => {
             let fd = net::socket_with(family(address), SocketType::STREAM, FLAGS, None)?;
             set_tcp_nodelay(&fd, true)?;
-            // A machine that vanished acknowledges nothing: fail after seconds, not after the kernel's minutes.
+            // A host that has disappeared acknowledges nothing: fail after 10 s instead of the
+            // kernel's default of minutes.
             sockopt::set_tcp_user_timeout(&fd, 10_000)?;
             let result = net::connect(&fd, &address);
             (fd, result)
@@ -60,7 +61,7 @@ pub fn connect(address: SocketAddr, unix_socket: Option<&str>) -> io::Result<Own
     }
 }
 
-/// What became of a connection that was begun.
+/// Returns the result of a connection attempt.
 pub fn outcome(fd: impl std::os::fd::AsFd) -> io::Result<()> {
     match sockopt::socket_error(fd)? {
         Ok(()) => Ok(()),

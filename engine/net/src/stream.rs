@@ -1,12 +1,12 @@
-//! A non-blocking connection, plain or TLS, with the same two calls for both.
+//! A non-blocking connection, plain or TLS, with the same interface for both.
 
 use rustix::net::{RecvFlags, SendFlags};
 use rustls::Connection;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// More than one look at the socket can decrypt: as long as so much of the caller's buffer is free, nothing that has been
-/// decrypted stays behind, where epoll does not see it.
+/// More than one read of the socket can decrypt. While this much of the caller's buffer is free, no
+/// decrypted data remains in the session, where epoll does not see it.
 const ROOM: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -33,7 +33,8 @@ impl Write for Raw<'_> {
     }
 }
 
-/// The calls of sockets: a tenth cheaper than `read` and `write`, which have to find out that it is one.
+/// The socket calls are a tenth cheaper than `read` and `write`, which must first check the type of
+/// the descriptor.
 #[inline]
 fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::net::recv(fd, buf, RecvFlags::empty())?.0)
@@ -57,7 +58,7 @@ impl Stream {
         self.fd.as_fd()
     }
 
-    /// 0 is the end, `WouldBlock` is nothing now.
+    /// Returns 0 at the end of the stream and `WouldBlock` if no data is available.
     #[inline]
     pub fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
@@ -66,7 +67,7 @@ impl Stream {
         }
     }
 
-    /// How much was taken; what TLS keeps back is written by `finish`.
+    /// Returns the number of bytes accepted. `finish` writes the data that TLS holds back.
     #[inline]
     pub fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
@@ -79,17 +80,18 @@ impl Stream {
         }
     }
 
-    /// Nothing of what was written has been sent yet, and nothing can be.
+    /// Whether the TLS handshake is in progress: data written so far has not been sent yet.
     pub fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|session| session.is_handshaking())
     }
 
-    /// Whether records wait for the socket: handshake, alerts, or replies it had no room for.
+    /// Whether TLS records wait for the socket: handshake messages, alerts, or data that exceeded
+    /// the socket buffer.
     pub fn wants_write(&self) -> bool {
         self.tls.as_ref().is_some_and(|session| session.wants_write())
     }
 
-    /// Writes records that wait; `true` when none is left.
+    /// Writes waiting records. Returns `true` when none is left.
     pub fn finish(&mut self) -> io::Result<bool> {
         match &mut self.tls {
             None => Ok(true),
@@ -103,7 +105,7 @@ impl Stream {
     pub fn say_goodbye(&mut self) {
         if let Some(session) = &mut self.tls {
             session.send_close_notify();
-            // The connection ends either way; a peer that is gone needs no goodbye.
+            // The connection is closed in any case, so an error is of no interest.
             let _ = write_tls(session, &self.fd);
         }
     }
@@ -132,7 +134,7 @@ fn read_tls(session: &mut Connection, fd: &OwnedFd, buf: &mut [u8]) -> io::Resul
             Err(error) => return Err(error),
         }
         if let Err(error) = session.process_new_packets() {
-            // The alert that tells the peer why.
+            // Send the alert that gives the peer the reason.
             let _ = write_tls(session, fd);
             return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }

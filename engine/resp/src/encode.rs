@@ -1,6 +1,7 @@
 //! values -> bytes.
 
-/// Appends `value` in decimal; a good part of the cost of writing a request when done through `fmt`.
+/// Appends `value` in decimal. Formatting it with `fmt` would be a considerable part of the cost of
+/// writing a request.
 #[inline]
 pub fn decimal(out: &mut Vec<u8>, value: u64) {
     let mut digits = [0u8; 20];
@@ -54,14 +55,15 @@ pub fn simple(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// An error reply; line breaks inside `text` would end it, so they become spaces as in the engine.
+/// Appends an error reply. Line breaks in `text` would end the reply, so they become spaces, as in
+/// the engine.
 pub fn error(out: &mut Vec<u8>, text: &str) {
     out.push(b'-');
     out.extend(text.bytes().map(|b| if matches!(b, b'\r' | b'\n') { b' ' } else { b }));
     out.extend_from_slice(b"\r\n");
 }
 
-/// A request: an array of bulk strings.
+/// Appends a request: an array of bulk strings.
 pub fn command<'a>(out: &mut Vec<u8>, args: impl ExactSizeIterator<Item = &'a [u8]>) {
     array(out, args.len());
     for arg in args {

@@ -1,8 +1,8 @@
-//! What can be wrong with bytes, worded as the engine words it.
+//! Protocol errors, with the messages of the engine.
 
 use std::fmt;
 
-/// The peer does not speak the protocol, or exceeds a limit; the connection cannot go on.
+/// The peer violates the protocol or exceeds a limit. The connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolError {
     TooBigInline,

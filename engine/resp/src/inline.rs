@@ -3,7 +3,8 @@
 use crate::encode;
 use crate::error::ProtocolError;
 
-/// Splits `line` and rewrites it into `out` as an array of bulk strings; `args` receives the places in `out`.
+/// Splits `line` and writes it to `out` as an array of bulk strings. `args` receives the position
+/// of each argument in `out`.
 pub(crate) fn split(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<(u32, u32)>) -> Result<(), ProtocolError> {
     let words = words(line).ok_or(ProtocolError::UnbalancedQuotes)?;
     out.clear();
@@ -20,7 +21,7 @@ pub(crate) fn split(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<(u32, u32)>) 
 fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line.trim_ascii_start();
-    // A NUL ends a C string, and so the line, in the engine.
+    // The engine handles the line as a C string, which a NUL byte ends.
     while !rest.is_empty() && rest[0] != 0 {
         let (word, after) = next(rest)?;
         words.push(word);

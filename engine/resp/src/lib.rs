@@ -1,7 +1,10 @@
-//! RESP2 and RESP3 on byte slices: where a request or a reply ends and where its parts are, without copying it.
+//! RESP2 and RESP3 on byte slices: finds the end of a request or a reply and the positions of its
+//! parts, without copying it.
 //!
-//! bytes -> request ([`RequestParser`]), bytes -> reply ([`ReplyScanner`]), values -> bytes ([`encode`]), and the
-//! hash slot of a key ([`slot`]). Nothing here does input or output; parsers continue where the last bytes ended.
+//! bytes -> request ([`RequestParser`]), bytes -> reply ([`ReplyScanner`]), values -> bytes
+//! ([`encode`]), and the
+//! hash slot of a key ([`slot`]). The crate does no I/O. When more bytes arrive, the parsers
+//! continue from their previous position.
 
 pub mod encode;
 mod error;

@@ -1,4 +1,4 @@
-//! Decimal numbers and lines in bytes: the innermost loop of both parsers.
+//! Parsing of decimal numbers and lines, the innermost loop of both parsers.
 
 /// Longest line that may hold a count or a length; the engine's limit for an inline request as well.
 pub(crate) const MAX_LINE: usize = 64 * 1024;
@@ -26,7 +26,7 @@ pub fn decimal(bytes: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Why a line holds no number.
+/// Reason why a line contains no valid number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineError {
     Number,
@@ -34,8 +34,9 @@ pub(crate) enum LineError {
     Terminator,
 }
 
-/// The number in the line that starts at `at`, and where the next line starts. The line of a count is a few bytes
-/// long, so a plain loop beats a vectorised search. `Ok(None)`: the line has not arrived completely.
+/// Returns the number in the line that starts at `at`, and the position of the next line. The line
+/// of a count is a few bytes long, so a plain loop is faster than a vectorised search. `Ok(None)`:
+/// the line has not arrived completely.
 #[inline]
 pub(crate) fn line_number(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, LineError> {
     let mut value: i64 = 0;
@@ -53,7 +54,7 @@ pub(crate) fn line_number(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>,
     Ok(None)
 }
 
-/// The number once the LF behind the CR at `at` has arrived.
+/// Returns the number when the LF after the CR at `at` has arrived.
 #[inline]
 fn terminated(buf: &[u8], at: usize, value: i64) -> Result<Option<(i64, usize)>, LineError> {
     match buf.get(at + 1) {
@@ -63,7 +64,7 @@ fn terminated(buf: &[u8], at: usize, value: i64) -> Result<Option<(i64, usize)>,
     }
 }
 
-/// Negative, malformed and very long numbers.
+/// Parses negative, malformed and very long numbers.
 #[cold]
 fn uncommon(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, LineError> {
     match buf[at..].iter().take(MAX_LINE).position(|&b| b == b'\r') {
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_are_as_strict_as_the_engine() {
+    fn decimals_are_validated_like_in_the_engine() {
         assert_eq!(decimal(b"0"), Some(0));
         assert_eq!(decimal(b"-1"), Some(-1));
         assert_eq!(decimal(b"9223372036854775807"), Some(i64::MAX));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_needs_its_whole_line() {
+    fn a_number_requires_a_complete_line() {
         assert_eq!(line_number(b"12\r\n", 0), Ok(Some((12, 4))));
         assert_eq!(line_number(b"12\r", 0), Ok(None));
         assert_eq!(line_number(b"12", 0), Ok(None));

@@ -1,10 +1,10 @@
-//! bytes -> reply: where it ends, and the parts of the ones that have to be joined.
+//! bytes -> reply: finds the end of a reply, and the items of replies that are merged.
 
 use crate::error::ProtocolError;
 use crate::number::{LineError, decimal, line_number};
 
-/// Finds the end of a reply of any depth. `todo` counts the values still to come, so no stack is needed; the
-/// scanner continues where the last bytes ended.
+/// Finds the end of a reply of any depth. `todo` counts the values that have not arrived yet, so no
+/// stack is needed. When more bytes arrive, the scanner continues from its previous position.
 #[derive(Debug, Default)]
 pub struct ReplyScanner {
     todo: u64,
@@ -12,7 +12,7 @@ pub struct ReplyScanner {
 }
 
 impl ReplyScanner {
-    /// The length of the reply at the start of `buf` once it is complete.
+    /// Returns the length of the reply at the start of `buf` when it is complete.
     #[inline]
     pub fn scan(&mut self, buf: &[u8]) -> Result<Option<usize>, ProtocolError> {
         if self.todo == 0 {
@@ -49,7 +49,7 @@ impl ReplyScanner {
         Ok(Some(self.pos))
     }
 
-    /// How many bytes a buffer must hold before scanning again can find more, if that is known.
+    /// Returns the number of bytes that `buf` must hold before another scan can make progress.
     pub fn wants(&self, buf: &[u8]) -> usize {
         match header(buf, self.pos) {
             Ok(Some(Header::Bulk { end, .. })) => end + 2,
@@ -61,13 +61,13 @@ impl ReplyScanner {
 /// The first line of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header {
-    /// Everything is in the line: `start..end`, without the type and the line break.
+    /// The line holds the complete value at `start..end`, without the type byte and the line break.
     Line { start: usize, end: usize, next: usize },
-    /// Bytes at `start..end`, a line break behind them. May not have arrived yet.
+    /// The value is at `start..end`, followed by a line break. It may not have arrived yet.
     Bulk { start: usize, end: usize },
     /// `count` values follow (a map counts two per pair).
     Values { count: u64, next: usize },
-    /// `count` values follow, and then the value that they describe.
+    /// `count` values follow, and after them the value that they describe.
     Attribute { count: u64, next: usize },
 }
 
@@ -99,14 +99,16 @@ pub fn header(buf: &[u8], at: usize) -> Result<Option<Header>, ProtocolError> {
     }
 }
 
-/// Larger than anything the engine sends, small enough that sums of positions cannot overflow.
+/// Larger than any length that the engine sends, and small enough that sums of positions cannot
+/// overflow.
 const MAX_LENGTH: u64 = 1 << 40;
 
 fn length(n: i64, kind: u8) -> Result<u64, ProtocolError> {
     u64::try_from(n).ok().filter(|&n| n <= MAX_LENGTH).ok_or(ProtocolError::InvalidReply(kind))
 }
 
-/// A line ends with CR LF. A single CR or LF belongs to the text: the engine quotes requests in some errors as they are.
+/// A line ends with CR LF. A single CR or LF belongs to the text, because some errors of the engine
+/// quote requests verbatim.
 #[inline]
 fn line(buf: &[u8], start: usize) -> Option<Header> {
     let mut from = start;
@@ -119,7 +121,7 @@ fn line(buf: &[u8], start: usize) -> Option<Header> {
     }
 }
 
-/// The values of a complete aggregate reply, each as its own bytes; `None` when it is not an aggregate.
+/// Returns the encoded values of a complete aggregate reply, or `None` if it is not an aggregate.
 pub fn items(frame: &[u8]) -> Option<Vec<&[u8]>> {
     let Ok(Some(Header::Values { count, mut next })) = header(frame, 0) else { return None };
     let mut items = Vec::with_capacity(count.min(1024) as usize);
@@ -131,7 +133,7 @@ pub fn items(frame: &[u8]) -> Option<Vec<&[u8]>> {
     Some(items)
 }
 
-/// The bytes of a complete simple or bulk reply without its frame; `None` for aggregates and for null.
+/// Returns the content of a complete simple or bulk reply, or `None` for aggregates and null.
 pub fn text(frame: &[u8]) -> Option<&[u8]> {
     match header(frame, 0) {
         Ok(Some(Header::Line { start, end, .. }))
@@ -144,7 +146,7 @@ pub fn text(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The number of an integer reply, or of a bulk string that holds one.
+/// Returns the number of an integer reply or of a bulk string that contains one.
 pub fn integer(frame: &[u8]) -> Option<i64> {
     decimal(text(frame)?)
 }

@@ -1,16 +1,17 @@
-//! bytes -> request: where it ends and where its arguments are.
+//! bytes -> request: finds the end of a request and the positions of its arguments.
 //!
-//! The parser keeps positions relative to the first byte of the request, so a request that arrives in pieces is
-//! never scanned twice: give it the same bytes again, with more behind them.
+//! The parser keeps positions relative to the first byte of the request, so a request that arrives
+//! in pieces is never scanned twice: call `parse` again with the same bytes and the new ones
+//! appended.
 
 use crate::error::ProtocolError;
 use crate::inline;
 use crate::number::{LineError, MAX_LINE, line_number};
 
-/// What a client may send.
+/// Limits on the requests of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of one argument, as the engine's `proto-max-bulk-len`.
+    /// Bytes of one argument, like the engine's `proto-max-bulk-len`.
     pub bulk: usize,
     /// Arguments of one request.
     pub args: usize,
@@ -24,7 +25,7 @@ impl Default for Limits {
     }
 }
 
-/// The request found last. Positions belong to `raw`.
+/// Parser for a stream of requests. The positions in `args` refer to [`Args::raw`].
 #[derive(Debug, Default)]
 pub struct RequestParser {
     args: Vec<(u32, u32)>,
@@ -48,7 +49,7 @@ impl<'a> Args<'a> {
         self.at.len()
     }
 
-    /// A blank line or an empty array: the engine ignores it.
+    /// Whether the request is a blank line or an empty array, which the engine ignores.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
@@ -66,7 +67,8 @@ impl<'a> Args<'a> {
 }
 
 impl RequestParser {
-    /// The length of the request at the start of `buf` once it is complete. An error ends the connection.
+    /// Returns the length of the request at the start of `buf` when it is complete. After an error
+    /// the connection must be closed.
     #[inline]
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Option<usize>, ProtocolError> {
         if !self.started {
@@ -109,7 +111,7 @@ impl RequestParser {
             if buf[end] != b'\r' || buf[end + 1] != b'\n' {
                 return Err(ProtocolError::InvalidTerminator);
             }
-            // Positions fit: limits.request is at most u32::MAX (checked where limits are made by the types below).
+            // Positions fit in `u32`, because `limits.request` is at most `u32::MAX`.
             self.args.push((start as u32, end as u32));
             self.pos = end + 2;
             self.remaining -= 1;
@@ -122,7 +124,8 @@ impl RequestParser {
         if buf.len() > limits.request { Err(ProtocolError::TooBigRequest) } else { Ok(None) }
     }
 
-    /// How many bytes a buffer must hold before parsing again can find more, if that is known.
+    /// Returns the number of bytes that `buf` must hold before another call of `parse` can make
+    /// progress.
     pub fn wants(&self, buf: &[u8]) -> usize {
         match bulk_length(buf, self.pos) {
             Ok(Some((len, start))) if self.started => start + usize::try_from(len).unwrap_or(0) + 2,
@@ -141,13 +144,14 @@ impl RequestParser {
         Ok(Some(end + 1))
     }
 
-    /// The arguments of the complete request in `buf`, the slice that `parse` measured.
+    /// Returns the arguments of the complete request in `buf`, which must have the length that
+    /// `parse` returned.
     #[inline]
     pub fn args<'a>(&'a self, buf: &'a [u8]) -> Args<'a> {
         Args { raw: if self.is_inline { &self.inline } else { buf }, at: &self.args }
     }
 
-    /// Whether a part of a request has been seen already.
+    /// Whether a part of a request has been parsed already.
     pub fn is_midway(&self) -> bool {
         self.started
     }

@@ -1,8 +1,10 @@
-//! The hash slot of a key: CRC16 (XMODEM) modulo 16384 of the hash tag, or of the whole key without one.
+//! The hash slot of a key: CRC16 (XMODEM) modulo 16384 of the hash tag, or of the complete key if
+//! it has no hash tag.
 
 pub const SLOTS: u16 = 16_384;
 
-/// Eight tables, so that eight bytes are folded in one step: `TABLES[n][b]` is the CRC of `b` followed by n zeros.
+/// Eight tables, so that each step processes eight bytes: `TABLES[n][b]` is the CRC of `b` followed
+/// by n zeros.
 static TABLES: [[u16; 256]; 8] = tables();
 
 const fn tables() -> [[u16; 256]; 8] {
@@ -31,7 +33,7 @@ const fn tables() -> [[u16; 256]; 8] {
     tables
 }
 
-/// CRC16 as the engine computes it.
+/// Returns the same CRC16 as the engine.
 #[inline]
 pub fn crc16(bytes: &[u8]) -> u16 {
     let mut crc: u16 = 0;
@@ -54,7 +56,8 @@ pub fn crc16(bytes: &[u8]) -> u16 {
     crc
 }
 
-/// The part of the key that is hashed: what is between the first `{` and the next `}`, unless that is empty.
+/// Returns the part of the key that is hashed: the bytes between the first `{` and the next `}`,
+/// unless there are none.
 #[inline]
 pub fn hash_tag(key: &[u8]) -> &[u8] {
     let Some(open) = key.iter().position(|&b| b == b'{') else { return key };
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_bytes_at_a_time_is_one_at_a_time() {
+    fn the_eight_byte_loop_matches_the_bytewise_crc() {
         let bytes: Vec<u8> = (0..=255u8).map(|b| b.wrapping_mul(167)).collect();
         for end in 0..bytes.len() {
             let slow = bytes[..end]

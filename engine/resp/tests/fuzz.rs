@@ -1,13 +1,14 @@
-//! A fuzzer for stable Rust: mutates the files of `corpus/`. Without `FUZZ_SECONDS` it is a test like any other, with the same
-//! bytes every time; with it, others are made for so many seconds. What it found once becomes a file of the corpus.
+//! A fuzzer for stable Rust that mutates the files of `corpus/`. Without `FUZZ_SECONDS` it is a
+//! normal test with the same input in every run. With it, the test generates other input for that
+//! many seconds. Add input that made it fail to the corpus.
 
 use resp::{Limits, ReplyScanner, RequestParser};
 use std::time::{Duration, Instant};
 
-/// About a second on a small machine.
+/// Takes about one second on a small machine.
 const ROUNDS: u64 = 2_000_000;
 
-/// xorshift; the seed is printed when something fails, by the panic's file name of the round.
+/// xorshift generator. The test prints its seed.
 struct Random(u64);
 
 impl Random {
@@ -47,7 +48,7 @@ fn mutate(bytes: &mut Vec<u8>, others: &[Vec<u8>], random: &mut Random) {
     }
 }
 
-/// Everything that reads bytes from outside; panics are the finding.
+/// Passes the bytes to every function that parses external input. A panic is a bug.
 fn survive(bytes: &[u8]) {
     let limits = Limits { bulk: 1 << 20, args: 1 << 16, request: 1 << 21 };
     let (mut parser, mut rest) = (RequestParser::default(), bytes);
@@ -64,7 +65,7 @@ fn survive(bytes: &[u8]) {
 }
 
 #[test]
-fn mutated_bytes_are_survived() {
+fn mutated_bytes_do_not_panic() {
     let seconds: Option<u64> = std::env::var("FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let corpus = corpus();

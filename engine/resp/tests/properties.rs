@@ -1,10 +1,12 @@
-//! Whatever the bytes and however they arrive in pieces: the same requests and replies, no panic, no reading beyond.
+//! Properties of the parsers: they find the same requests and replies regardless of how the bytes
+//! are split, do not panic and do not read beyond the input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use resp::{Limits, ProtocolError, ReplyScanner, RequestParser, encode, slot};
 
-/// All requests in `bytes`, given in pieces of the sizes `cuts`; then what ended it.
+/// Returns all requests in `bytes`, fed in pieces of the sizes `cuts`, and the error that ended
+/// parsing, if any.
 fn requests(bytes: &[u8], cuts: &[usize]) -> (Vec<Vec<Vec<u8>>>, Option<ProtocolError>) {
     let limits = Limits { bulk: 1 << 16, args: 1000, request: 1 << 17 };
     let mut parser = RequestParser::default();
@@ -91,7 +93,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(
+    fn encoded_commands_are_parsed_back(
         commands in vec(vec(vec(any::<u8>(), 0..50), 1..8), 0..20),
         cuts in vec(1usize..30, 1..20),
     ) {
@@ -103,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn accepted_requests_parse_to_the_same_request_again(bytes in near_request()) {
+    fn accepted_requests_reparse_to_the_same_request(bytes in near_request()) {
         let limits = Limits { bulk: 1 << 16, args: 1000, request: 1 << 17 };
         let (mut parser, mut rest) = (RequestParser::default(), &bytes[..]);
         while let Ok(Some(len)) = parser.parse(rest, &limits) {
@@ -121,12 +123,12 @@ proptest! {
     }
 
     #[test]
-    fn replies_of_any_depth_are_measured(frames in vec(frame(), 0..10), cuts in vec(1usize..30, 1..20)) {
+    fn nested_replies_have_the_correct_length(frames in vec(frame(), 0..10), cuts in vec(1usize..30, 1..20)) {
         prop_assert_eq!(replies(&frames.concat(), &cuts), (frames, None));
     }
 
     #[test]
-    fn items_are_the_whole(frames in vec(frame(), 0..10)) {
+    fn items_returns_every_value_of_an_array(frames in vec(frame(), 0..10)) {
         let mut whole = Vec::new();
         encode::array(&mut whole, frames.len());
         whole.extend(frames.concat());
@@ -134,13 +136,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_however_they_are_cut(bytes in near_protocol(), cuts in vec(1usize..30, 1..20)) {
+    fn splitting_the_input_does_not_change_the_result(bytes in near_protocol(), cuts in vec(1usize..30, 1..20)) {
         prop_assert_eq!(requests(&bytes, &[bytes.len()]), requests(&bytes, &cuts));
         prop_assert_eq!(replies(&bytes, &[bytes.len()]), replies(&bytes, &cuts));
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..500)) {
+    fn arbitrary_bytes_do_not_panic(bytes in vec(any::<u8>(), 0..500)) {
         requests(&bytes, &[7]);
         replies(&bytes, &[7]);
         let _ = (resp::items(&bytes), resp::text(&bytes), resp::integer(&bytes));
@@ -148,7 +150,8 @@ proptest! {
     }
 }
 
-/// Requests of which a few bytes were changed, so that lengths and terminators are wrong now and then.
+/// Requests in which a few bytes were changed, so that lengths and terminators are sometimes
+/// invalid.
 fn near_request() -> impl Strategy<Value = Vec<u8>> {
     let count = prop_oneof![8 => Just(""), 1 => Just("0"), 1 => Just("+"), 1 => Just("-"), 1 => Just(" ")];
     let argument = (count.clone(), vec(any::<u8>(), 0..6), terminator(), terminator()).prop_map(
@@ -169,7 +172,7 @@ fn terminator() -> impl Strategy<Value = &'static [u8]> {
     prop_oneof![20 => Just(&b"\r\n"[..]), 1 => Just(&b"\n"[..]), 1 => Just(&b"\rX"[..]), 1 => Just(&b"XX"[..])]
 }
 
-/// Pieces of the protocol in any order, so that more than the first byte is tried.
+/// Protocol fragments in any order, so that the parsers get beyond the first byte.
 fn near_protocol() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop_oneof![Just("*"), Just("$"), Just("%"), Just("|"), Just(">"), Just("~"), Just("+"), Just("-"), Just(":")]

@@ -1,15 +1,15 @@
-//! What options mean together: what excludes what, and what is out of any range.
+//! Checks of options against each other: conflicts, and values outside their range.
 
 use crate::keys::Pattern;
 use crate::options::parse::Seen;
 use crate::options::values::number;
 use crate::options::{Command, Options, Size, Staircase};
 
-/// More than this asks for a mistake to be found, not for load.
+/// A higher number of connections is probably a mistake.
 const MAX_CONNECTIONS: usize = 100_000;
 const MAX_VALUE: usize = 512 << 20;
 
-/// What options mean together.
+/// Checks the options against each other, and applies `--uri` and the password of the environment.
 pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
     if let Some(uri) = &seen.uri {
         apply_uri(uri, options)?;
@@ -19,38 +19,38 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
             std::env::var("SHARDBOARD_LOAD_PASSWORD").ok().filter(|password| !password.is_empty());
     }
     let refuse = |wrong: bool, why: &str| if wrong { Err(why.to_owned()) } else { Ok(()) };
-    refuse(options.unix_socket.is_some() && seen.tcp, "--unix-socket excludes --server and --port")?;
-    refuse(options.unix_socket.is_some() && options.cluster, "--unix-socket excludes --cluster-mode")?;
-    refuse(options.cluster && options.database != 0, "a cluster has database 0 only: omit --select-db")?;
-    refuse(options.test_time.is_some() && seen.requests, "--test-time excludes --requests")?;
+    refuse(options.unix_socket.is_some() && seen.tcp, "--unix-socket cannot be used with --server or --port")?;
+    refuse(options.unix_socket.is_some() && options.cluster, "--unix-socket cannot be used with --cluster-mode")?;
+    refuse(options.cluster && options.database != 0, "a cluster has only database 0: omit --select-db")?;
+    refuse(options.test_time.is_some() && seen.requests, "--test-time cannot be used with --requests")?;
     refuse(
         options.endless && (options.test_time.is_some() || seen.requests),
-        "--endless excludes --test-time and --requests",
+        "--endless cannot be used with --test-time or --requests",
     )?;
     refuse(
         options.endless && (options.run_count > 1 || options.find_max.is_some()),
-        "--endless excludes --run-count and --find-max",
+        "--endless cannot be used with --run-count or --find-max",
     )?;
     refuse(options.rate_wave.is_some() && options.rate.is_none(), "--rate-wave needs --rate")?;
-    refuse(options.threads > 1_000, "--threads: more than 1000")?;
+    refuse(options.threads > 1_000, "--threads must be at most 1000")?;
     refuse(
         options.clients.saturating_mul(options.threads) > MAX_CONNECTIONS,
-        "--clients times --threads: more than 100000 connections",
+        "--clients times --threads must be at most 100000 connections",
     )?;
-    refuse(options.rate.is_some_and(|rate| rate <= 0.0), "--rate must be above 0")?;
-    refuse(options.rate.is_some() && options.rate_limiting.is_some(), "--rate excludes --rate-limiting")?;
+    refuse(options.rate.is_some_and(|rate| rate <= 0.0), "--rate must be greater than 0")?;
+    refuse(options.rate.is_some() && options.rate_limiting.is_some(), "--rate cannot be used with --rate-limiting")?;
     check_commands(options)?;
     let stairs = options.staircase;
     refuse(
         stairs != Staircase::default()
             && (stairs.start == 0 || stairs.step == 0 || stairs.seconds == 0 || options.test_time.is_none()),
-        "--clients-start, --clients-step, --step-duration and --test-time belong together",
+        "--clients-start, --clients-step, --step-duration and --test-time must be used together",
     )?;
-    refuse(stairs.start >= options.clients.max(1), "--clients-start must be below --clients")?;
-    refuse(options.start_jitter.0 > options.start_jitter.1, "the jitter's minimum is above its maximum")?;
+    refuse(stairs.start >= options.clients.max(1), "--clients-start must be less than --clients")?;
+    refuse(options.start_jitter.0 > options.start_jitter.1, "the minimum jitter must not exceed the maximum jitter")?;
     refuse(
         options.cluster && options.reconnect_interval.is_some(),
-        "--reconnect-interval excludes --cluster-mode",
+        "--reconnect-interval cannot be used with --cluster-mode",
     )?;
     refuse(
         options.reconnect_backoff_factor != 0.0 && !(1.0..=100.0).contains(&options.reconnect_backoff_factor),
@@ -58,32 +58,32 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
     )?;
     refuse(
         options.find_max.is_some() && (options.rate.is_some() || options.rate_limiting.is_some()),
-        "--find-max chooses the rate itself: omit --rate and --rate-limiting",
+        "--find-max sets the rate: omit --rate and --rate-limiting",
     )?;
-    refuse(options.find_max.is_some() && options.run_count > 1, "--find-max excludes --run-count")?;
-    refuse(options.find_max.is_some() && seen.requests, "--find-max excludes --requests")?;
-    refuse(options.pipeline > 1_000_000, "--pipeline: more than 1000000")?;
-    refuse(options.key_minimum > options.key_maximum, "--key-minimum is above --key-maximum")?;
-    refuse(options.key_maximum > 1 << 53, "--key-maximum: more than 2^53")?;
+    refuse(options.find_max.is_some() && options.run_count > 1, "--find-max cannot be used with --run-count")?;
+    refuse(options.find_max.is_some() && seen.requests, "--find-max cannot be used with --requests")?;
+    refuse(options.pipeline > 1_000_000, "--pipeline must be at most 1000000")?;
+    refuse(options.key_minimum > options.key_maximum, "--key-minimum must not exceed --key-maximum")?;
+    refuse(options.key_maximum > 1 << 53, "--key-maximum must be at most 2^53")?;
     refuse(
         seen.data.len() > 1 && seen.data.iter().any(|name| *name != seen.data[0]),
-        "--data-size, --data-size-range and --data-size-list exclude one another",
+        "--data-size, --data-size-range and --data-size-list cannot be combined",
     )?;
     let largest = match &options.size {
         Size::Fixed(size) | Size::Range(_, size) => *size,
         Size::List(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
     };
-    refuse(largest > MAX_VALUE, "a value has 512 MB at most")?;
+    refuse(largest > MAX_VALUE, "a value must be at most 512 MB")?;
     refuse(
         options.data_offset.is_some() && options.expiry.is_some(),
-        "--data-offset excludes --expiry-range",
+        "--data-offset cannot be used with --expiry-range",
     )?;
     let gaussian = options.key_pattern.0 == Pattern::Gaussian || options.key_pattern.1 == Pattern::Gaussian;
     refuse(
         !gaussian && (options.key_stddev.is_some() || options.key_median.is_some()),
         "--key-stddev and --key-median need the key pattern G",
     )?;
-    refuse(options.key_stddev.is_some_and(|deviation| deviation <= 0.0), "--key-stddev must be above 0")?;
+    refuse(options.key_stddev.is_some_and(|deviation| deviation <= 0.0), "--key-stddev must be greater than 0")?;
     let inside = options.key_minimum as f64..=options.key_maximum as f64;
     refuse(
         options.key_median.is_some_and(|median| !inside.contains(&median)),
@@ -91,7 +91,7 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
     )?;
     refuse(
         !(options.key_zipf_exp > 0.0 && options.key_zipf_exp < 5.0),
-        "--key-zipf-exp must be between 0 and 5, without these",
+        "--key-zipf-exp must be greater than 0 and less than 5",
     )?;
     Ok(())
 }
@@ -102,26 +102,27 @@ fn check_commands(options: &Options) -> Result<(), String> {
         move |command: &Command| command.arguments.iter().any(|argument| argument.contains(word))
     };
     let commands = &options.commands;
-    refuse(commands.len() > 200, "--command: more than 200")?;
-    refuse(commands.iter().any(has("__monitor_line")), "--command: MONITOR captures are not replayed")?;
+    refuse(commands.len() > 200, "--command can be used at most 200 times")?;
+    refuse(commands.iter().any(has("__monitor_line")), "--command: MONITOR captures cannot be replayed")?;
     refuse(
         commands.iter().any(|command| command.arguments[0].contains("__")),
-        "--command: the command itself cannot be a placeholder",
+        "--command: the command name cannot be a placeholder",
     )?;
     refuse(
         options.cluster && !commands.iter().all(has("__key__")),
-        "--command: in a cluster every command needs a __key__, which says where it goes",
+        "--command: in a cluster every command needs a __key__, which determines its shard",
     )?;
     let parallel = commands.iter().filter(|command| command.pattern == Pattern::Parallel).count();
-    refuse(parallel != 0 && parallel != commands.len(), "--command-key-pattern: P must be on all commands")?;
+    refuse(parallel != 0 && parallel != commands.len(), "--command-key-pattern: P must be set for all commands or for none")?;
     refuse(
         !commands.is_empty() && options.wait_ratio.is_some(),
-        "--wait-ratio goes with SETs and GETs, not with --command",
+        "--wait-ratio cannot be used with --command",
     )?;
-    refuse(options.cluster && options.wait_ratio.is_some(), "--wait-ratio excludes --cluster-mode")
+    refuse(options.cluster && options.wait_ratio.is_some(), "--wait-ratio cannot be used with --cluster-mode")
 }
 
-/// `redis[s]://[user[:password]@]host[:port][/db]`; it wins over the single options.
+/// Applies `redis[s]://[user[:password]@]host[:port][/db]`, which takes precedence over the
+/// individual options.
 fn apply_uri(uri: &str, options: &mut Options) -> Result<(), String> {
     let wrong = || "--uri: expected redis[s]://[user[:password]@]host[:port][/db]".to_owned();
     let (scheme, rest) = uri.split_once("://").ok_or_else(wrong)?;

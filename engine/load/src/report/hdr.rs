@@ -1,4 +1,5 @@
-//! HDR files of a run: a percentile table in milliseconds and a histogram log in microseconds, for all and each command.
+//! HDR files of a run: a percentile table in milliseconds and a histogram log in microseconds, for
+//! the totals and each command.
 
 use crate::options::Options;
 use crate::report::json::compressed;
@@ -6,7 +7,7 @@ use crate::report::{Report, milliseconds};
 use hdrhistogram::Histogram;
 use std::fmt::Write;
 
-/// Whether files with that prefix can be written at all.
+/// Checks that files with this prefix can be written.
 pub fn check(options: &Options) -> Result<(), String> {
     let Some(prefix) = &options.hdr_file_prefix else { return Ok(()) };
     let path = format!("{prefix}_FULL_RUN_1.txt");

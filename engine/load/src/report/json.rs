@@ -1,4 +1,4 @@
-//! The JSON file: memtier_benchmark's layout, with further keys. Secrets are not in it.
+//! The JSON file: the layout of memtier_benchmark with additional keys. It contains no secrets.
 
 use crate::options::{Options, Protocol, Requests, Size};
 use crate::report::text::distribution;
@@ -48,7 +48,7 @@ fn range(value: Option<(u64, u64)>) -> String {
     value.map_or_else(|| "0-0".into(), |(low, high)| format!("{low}-{high}"))
 }
 
-/// Every option, as it was understood.
+/// Returns the value of every option.
 pub fn configuration(options: &Options) -> Value {
     let protocol = match options.protocol {
         Protocol::Redis => "redis",
@@ -175,7 +175,7 @@ pub fn outages(run: &Report) -> Value {
     run.outages.iter().map(outage).collect()
 }
 
-/// What `--find-max` tried and found.
+/// Steps and result of `--find-max`.
 pub fn search(search: &Search) -> Value {
     let step = |step: &Step| json!({"rate": step.rate, "reached": step.reached, "latency_us": step.latency, "holds": step.holds});
     json!({"rate": search.found(), "steps": search.steps.iter().map(step).collect::<Vec<_>>()})
@@ -217,7 +217,7 @@ fn command(options: &Options, run: &Report, name: &str, row: &Row, series: &[Poi
     command.into()
 }
 
-/// `p50.00`; further digits only where two would hide a difference.
+/// Returns `p50.00`, with more digits only where two would hide a difference.
 fn percentile_name(percentile: f64) -> String {
     let short = format!("p{percentile:.2}");
     if (percentile * 100.0).fract().abs() < 1e-9 { short } else { format!("p{percentile}") }
@@ -233,7 +233,7 @@ fn percentiles(options: &Options, latency: &Histogram<u64>) -> Value {
     values.into()
 }
 
-/// The HdrHistogram log's form of a histogram.
+/// Returns a histogram in the format of the HdrHistogram log.
 pub fn compressed(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {

@@ -1,6 +1,7 @@
-//! One line of JSON each second for whoever watches the run, and memtier_benchmark's line on the terminal.
+//! One line of JSON every second for monitoring the run, and the terminal line of
+//! memtier_benchmark.
 
-use crate::options::{Live as Where, Options};
+use crate::options::{Live as Destination, Options};
 use crate::report::json::{configuration, outages};
 use crate::report::{Report, Second, percentile};
 use crate::request::Meaning;
@@ -16,15 +17,16 @@ pub struct Live {
 }
 
 impl Live {
-    pub fn open(place: Option<Where>) -> Result<Self, String> {
-        let out: Option<Box<dyn Write>> = match place {
+    pub fn open(destination: Option<Destination>) -> Result<Self, String> {
+        let out: Option<Box<dyn Write>> = match destination {
             None => None,
-            Some(Where::Stdout) => Some(Box::new(std::io::stdout())),
-            Some(Where::Descriptor(number)) => {
+            Some(Destination::Stdout) => Some(Box::new(std::io::stdout())),
+            Some(Destination::Descriptor(number)) => {
                 if number < 1 || std::fs::metadata(format!("/proc/self/fd/{number}")).is_err() {
                     return Err(format!("--live-lines: descriptor {number} is not open"));
                 }
-                // SAFETY: it is open, and whoever passed its number meant it for this alone.
+                // SAFETY: the descriptor is open, and its number was passed for exclusive use by
+                // this output.
                 Some(Box::new(unsafe { File::from_raw_fd(number) }))
             }
         };
@@ -35,7 +37,7 @@ impl Live {
         if let Some(out) = &mut self.out {
             let text = format!("{value}\n");
             if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-                // Nobody watches any more; the run goes on.
+                // The reader has closed the descriptor. The run continues.
                 self.out = None;
             }
         }
@@ -53,7 +55,7 @@ impl Live {
 
     pub fn second(&mut self, second: &Second, report: &Report) {
         if self.out.is_none() {
-            // A log that an endless run writes to would grow for as long.
+            // An endless run would let a log file grow without limit.
             if !report.is_endless() || std::io::stderr().is_terminal() {
                 terminal(second, report);
             }
@@ -71,9 +73,9 @@ impl Live {
         put("t", json!(second.number));
         put("at", json!(report.began + (second.number + 1) as f64));
         put("ops", json!(total.good));
-        let of = |wanted: Meaning| -> u64 {
+        let of = |meaning: Meaning| -> u64 {
             let rows = tally.rows.iter().zip(&report.meanings);
-            rows.filter(|(_, meaning)| **meaning == wanted).map(|(row, _)| row.good).sum()
+            rows.filter(|(_, known)| **known == meaning).map(|(row, _)| row.good).sum()
         };
         put("reads", json!(of(Meaning::Read)));
         put("writes", json!(of(Meaning::Write)));
@@ -131,14 +133,14 @@ impl Live {
         self.line(&line);
     }
 
-    /// The end of `--find-max`, after the steps have had their own lines.
+    /// Writes the result of `--find-max`, after the lines of its steps.
     pub fn found(&mut self, search: &Search) {
         let mut line = crate::report::json::search(search);
         line["kind"] = json!("found");
         self.line(&line);
     }
 
-    /// Why no load was started.
+    /// Writes the reason why no load was started.
     pub fn fault(&mut self, message: &str) {
         self.line(&json!({"kind": "error", "message": message}));
     }
@@ -152,7 +154,8 @@ fn latencies(total: &Row, put: &mut impl FnMut(&str, Value)) {
     put("p999_us", json!(percentile(latency, 99.9)));
 }
 
-/// How many requests took up to so many microseconds; 16 steps to each doubling.
+/// Returns the number of requests by upper bound of their latency in microseconds, with 16 steps
+/// per doubling.
 fn buckets(total: &Row) -> Value {
     let mut buckets: Vec<(u64, u64)> = Vec::new();
     for step in total.latency().iter_recorded() {
@@ -165,7 +168,8 @@ fn buckets(total: &Row) -> Value {
     buckets.into_iter().map(|(bound, count)| (bound.to_string(), json!(count))).collect::<Map<_, _>>().into()
 }
 
-/// The same of the whole load, in the three digits that were kept: once, where a second has coarse steps.
+/// Returns the same for the complete load with the recorded precision of three digits. The lines of
+/// the seconds have coarser steps.
 fn exact(total: &Row) -> Value {
     let counted = total.latency().iter_recorded();
     counted
@@ -179,7 +183,7 @@ fn upper_bound(value: u64) -> u64 {
     (((value >> shift) + 1) << shift) - 1
 }
 
-/// The line that is written over each second.
+/// Prints the status line, which overwrites that of the previous second.
 fn terminal(second: &Second, report: &Report) {
     let total = second.tally.total();
     let all = report.total.total();

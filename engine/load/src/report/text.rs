@@ -1,4 +1,4 @@
-//! The text report: memtier_benchmark's tables, and below them what it does not tell.
+//! The text report: the tables of memtier_benchmark, followed by additional information.
 
 use crate::options::Options;
 use crate::report::{Report, Section, aggregate, milliseconds, percentile};
@@ -87,7 +87,7 @@ fn write_row(
     let _ = writeln!(out, "{:>12.2} ", rate(row.sent + row.received) / 1024.0);
 }
 
-/// Errors, outages and the generator's own state.
+/// Writes errors, outages and the state of the generator.
 fn write_account(out: &mut String, options: &Options, run: &Report) {
     let errors = run.total.all_errors();
     let _ = writeln!(out, "\nErrors: {errors}, connection errors: {}", run.total.connection_errors);
@@ -97,29 +97,29 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
         }
     }
     if run.total.retried > 0 {
-        let _ = writeln!(out, "Requests sent again after a failure: {}", run.total.retried);
+        let _ = writeln!(out, "Requests retried after a failure: {}", run.total.retried);
     }
     if run.total.skipped > 0 {
-        let _ = writeln!(out, "Keys passed over while their shard was lost: {}", run.total.skipped);
+        let _ = writeln!(out, "Keys skipped while their shard was unavailable: {}", run.total.skipped);
     }
     for (shard, outage) in &run.outages {
         let began = outage.gap.began as f64 / 1e9;
         match outage.gap.ended {
             Some(ended) => {
                 let seconds = ended as f64 / 1e9 - began;
-                let _ = write!(out, "Outage of {shard}: {seconds:.3} s without a success, from {began:.3} s");
+                let _ = write!(out, "Outage of {shard}: {seconds:.3} s without a successful request, from {began:.3} s");
             }
             None => {
                 let _ = write!(out, "Outage of {shard}: from {began:.3} s until the end");
             }
         }
-        let _ = writeln!(out, "; {} requests lost, {} sent again", outage.lost, outage.retried);
+        let _ = writeln!(out, "; {} requests lost, {} retried", outage.lost, outage.retried);
     }
     let total = run.total.total();
     if !total.response.is_empty() {
         let _ = writeln!(
             out,
-            "Latency counts from the intended time; from sending the request: avg {:.3} p50 {:.3} p99 {:.3} p99.9 {:.3} ms",
+            "Latency counts from the intended time. From sending the request: avg {:.3} p50 {:.3} p99 {:.3} p99.9 {:.3} ms",
             total.service.mean() / 1_000.0,
             milliseconds(total.service.value_at_percentile(50.0)),
             milliseconds(total.service.value_at_percentile(99.0)),
@@ -131,7 +131,7 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
     if reads > 0 && missed > options.miss_rate_threshold {
         let _ = writeln!(
             out,
-            "{missed:.1} % of the reads found nothing: was the database populated with these keys?"
+            "{missed:.1} % of the reads found no key: has the database been populated with these keys?"
         );
     }
     if run.busiest_thread > 0.95 {
@@ -142,7 +142,7 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
         );
     }
     if run.gave_up {
-        let _ = writeln!(out, "Given up: no request succeeded for 60 seconds.");
+        let _ = writeln!(out, "Stopped: no request succeeded for 60 seconds.");
     }
 }
 
@@ -163,7 +163,7 @@ fn write_distribution(out: &mut String, run: &Report) {
     }
 }
 
-/// Milliseconds and the share of requests that took no longer.
+/// Returns latencies in milliseconds, each with the percentage of requests that took no longer.
 pub fn distribution(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     histogram
         .iter_quantiles(1)
@@ -171,20 +171,20 @@ pub fn distribution(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// What `--find-max` tried and found.
+/// Formats the steps and the result of `--find-max`.
 pub fn search(search: &Search) -> String {
     let mut out = String::from("\n\nHIGHEST RATE WITHIN THE LIMIT\n");
-    let _ = writeln!(out, "{:>14} {:>14} {:>14}  Holds", "Asked/sec", "Ops/sec", "Latency ms");
+    let _ = writeln!(out, "{:>14} {:>14} {:>14}  Within limit", "Target/sec", "Ops/sec", "Latency ms");
     for step in &search.steps {
-        let asked = step.rate.map_or_else(|| "closed loop".into(), |rate| format!("{rate:.0}"));
+        let target = step.rate.map_or_else(|| "closed loop".into(), |rate| format!("{rate:.0}"));
         let latency =
             step.latency.map_or_else(|| "---".into(), |latency| format!("{:.3}", latency / 1_000.0));
         let holds = if step.holds { "yes" } else { "no" };
-        let _ = writeln!(out, "{asked:>14} {:>14.0} {latency:>14}  {holds}", step.reached);
+        let _ = writeln!(out, "{target:>14} {:>14.0} {latency:>14}  {holds}", step.reached);
     }
     match search.found() {
-        Some(rate) => writeln!(out, "Found: {rate:.0} requests a second. The tables above are of that rate."),
-        None => writeln!(out, "Found: none. The tables above are of the first step."),
+        Some(rate) => writeln!(out, "Found: {rate:.0} requests per second. The tables above show this rate."),
+        None => writeln!(out, "Found: none. The tables above show the first step."),
     }
     .expect("a string takes any text");
     out

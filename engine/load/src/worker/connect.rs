@@ -1,4 +1,4 @@
-//! Connections: opened, greeted, lost, opened again; and the cluster as it became.
+//! Connections: opening, preparing, losing and reopening them, and changes of the cluster topology.
 
 use crate::connection::{Connection, State};
 use crate::outage::Event;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 const FIRST_PAUSE: u64 = 10_000_000;
 const LONGEST_PAUSE: u64 = 100_000_000;
-/// The same when a factor was asked for.
-const MOST_BACKOFF: u64 = 10 * SECOND;
+/// Maximum pause if `--reconnect-backoff-factor` is set.
+const LONGEST_BACKOFF: u64 = 10 * SECOND;
 
 impl Worker {
-    /// A connection of each client to each server that owns slots.
+    /// Opens a connection of each client to each server that owns slots.
     pub fn open_all(&mut self) {
         for seat in 0..self.active() {
             for target in 0..self.topology.targets.len() as u16 {
@@ -66,7 +66,7 @@ impl Worker {
         }
     }
 
-    /// Closes it between two requests, to be opened again at once.
+    /// Closes a connection without pending requests. It is reopened immediately.
     pub fn close(&mut self, id: Id, connection: &mut Connection) {
         if let Some(mut stream) = connection.stream.take() {
             stream.say_goodbye();
@@ -79,7 +79,7 @@ impl Worker {
         self.set_timer(0, id);
     }
 
-    /// The kernel has decided.
+    /// Handles the result of the kernel's connection attempt.
     pub fn connected(&mut self, connection: &mut Connection) -> io::Result<()> {
         let Some(stream) = &connection.stream else { return Ok(()) };
         socket::outcome(stream.fd())?;
@@ -114,7 +114,8 @@ impl Worker {
         Ok(())
     }
 
-    /// The connection is gone. What was sent on it may or may not have been executed; what was not is sent later.
+    /// Handles the loss of a connection. Requests sent on it may or may not have been executed.
+    /// Requests not sent yet are sent later.
     pub fn lose(&mut self, id: Id, kind: &str) {
         let Some(mut connection) = self.connections.take(id) else { return };
         let now = self.shared.now();
@@ -143,19 +144,19 @@ impl Worker {
             self.set_timer(now + pause, id);
         }
         if self.seats[seat].held.is_some() {
-            // Its client need not wait for this one any more.
+            // The client no longer has to wait for this connection.
             self.seats[seat].connections.clone().into_iter().for_each(|id| self.touch(id));
         }
         self.suspect(target);
     }
 
-    /// Before the next attempt to connect.
+    /// Returns the pause before the next connection attempt.
     fn pause(&self, attempts: u32) -> u64 {
         let factor = self.shared.options.reconnect_backoff_factor;
         match attempts {
             0 => 0,
             _ if factor > 1.0 => {
-                (FIRST_PAUSE as f64 * factor.powf(f64::from(attempts))).min(MOST_BACKOFF as f64) as u64
+                (FIRST_PAUSE as f64 * factor.powf(f64::from(attempts))).min(LONGEST_BACKOFF as f64) as u64
             }
             _ => (FIRST_PAUSE << attempts.min(8)).min(LONGEST_PAUSE),
         }
@@ -166,7 +167,7 @@ impl Worker {
         allowed != 0 && attempts > allowed
     }
 
-    /// Counts what is under way as lost.
+    /// Counts the requests in flight as lost.
     fn abandon(&mut self, connection: &mut Connection, kind: &str) {
         let now = self.shared.now();
         let lost = std::mem::take(&mut connection.in_flight);
@@ -180,7 +181,8 @@ impl Worker {
         }
     }
 
-    /// Closes a connection to a server that owns nothing any more; what waits for it goes elsewhere.
+    /// Closes a connection to a server that no longer owns slots. Its queued requests go to the new
+    /// owners.
     pub fn retire(&mut self, id: Id) {
         let Some(mut connection) = self.connections.remove(id) else { return };
         if let Some(stream) = connection.stream.take() {
@@ -198,7 +200,8 @@ impl Worker {
         }
     }
 
-    /// Takes over what the scout found: queues follow their keys.
+    /// Applies the topology that `scout` found, and moves queued requests to the owners of their
+    /// keys.
     pub fn adopt(&mut self) {
         self.version = self.shared.version();
         let found = self.shared.topology();
@@ -231,7 +234,7 @@ impl Worker {
         }
     }
 
-    /// Which account failures of each target belong to: that of a slot it owns.
+    /// Assigns the failures of each target to the account of a slot that it owns.
     pub fn group_targets(&mut self) {
         let known = self.target_groups.len();
         self.target_groups.resize(self.topology.targets.len(), 0);

@@ -1,4 +1,4 @@
-//! Bytes -> replies -> what they mean for the request they answer.
+//! Bytes -> replies -> results of the requests.
 
 use crate::connection::{Connection, State};
 use crate::outage::Event;
@@ -11,10 +11,10 @@ use net::arena::Id;
 use net::poll::Ready;
 use std::io;
 
-/// A request that is sent on more often than that is an error.
+/// A request that is redirected more often than this fails.
 const MAX_REDIRECTIONS: u8 = 16;
 
-/// What a shard says that cannot serve now and may later.
+/// Errors of a shard that cannot serve the request now but may be able to later.
 const TRANSIENT: [&[u8]; 8] =
     [b"MOVED", b"ASK", b"CLUSTERDOWN", b"READONLY", b"LOADING", b"MASTERDOWN", b"TRYAGAIN", b"BUSY"];
 
@@ -43,7 +43,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads until nothing is there, or as much as is fair to the others.
+    /// Reads until no data is available, or until other connections must have their turn.
     fn receive(&mut self, id: Id, connection: &mut Connection) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let outcome = self.receive_into(&mut buffer, id, connection);
@@ -79,7 +79,7 @@ impl Worker {
         Ok(())
     }
 
-    /// How many bytes complete replies took.
+    /// Handles all complete replies. Returns the number of bytes that they occupy.
     fn parse(&mut self, bytes: &[u8], now: u64, id: Id, connection: &mut Connection) -> io::Result<usize> {
         let mut at = 0;
         while at < bytes.len() {
@@ -98,7 +98,7 @@ impl Worker {
             return self.greeted(reply, now, connection);
         }
         if let Some(operation) = connection.in_flight.front_mut().filter(|operation| operation.asking) {
-            // This answers ASKING.
+            // This is the reply to ASKING.
             operation.asking = false;
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl Worker {
             Row::record(&mut row.response, now.saturating_sub(operation.intended));
         }
         if self.writer.template(operation.template).meaning == Meaning::Read {
-            // Null in both protocols, or nothing in it.
+            // Null in either protocol version, or an empty aggregate.
             let is_null = reply[0] == b'_'
                 || reply.starts_with(b"$-")
                 || matches!(reply, b"*-1\r\n" | b"*0\r\n" | b"%0\r\n" | b"~0\r\n");

@@ -1,20 +1,22 @@
-//! When requests are due under `--rate`: at even distances from the start, whatever became of those before.
+//! When requests are due under `--rate`: at even intervals from the start, independent of the
+//! replies to earlier requests.
 
 use crate::options::{Options, Wave};
 use crate::worker::{SECOND, Worker};
 use net::arena::Id;
 use std::f64::consts::TAU;
 
-/// The share of one thread. What is due and not yet sent needs no memory: it is a number of a sequence.
+/// The share of one thread. Requests that are due but not sent need no memory, because they are
+/// numbers of a sequence.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     interval: f64,
     offset: f64,
     next: u64,
     wave: Option<Wave>,
-    /// Where the search for a client with room begins.
+    /// Client at which the search for free capacity starts.
     pub turn: usize,
-    /// No client had room when it was looked last.
+    /// Whether no client had free capacity at the last check.
     pub is_full: bool,
 }
 
@@ -31,8 +33,9 @@ impl Schedule {
         self.due(self.next)
     }
 
-    /// A wave bends the even distances: they are longest at its beginning and shortest in its middle, and each wave has as many
-    /// requests as without it.
+    /// Returns the time at which a request is due. A wave changes the even intervals: they are
+    /// longest at its start and shortest in its middle. The number of requests per wave does not
+    /// change.
     #[inline]
     fn due(&self, number: u64) -> u64 {
         let even = self.offset + number as f64 * self.interval;
@@ -41,7 +44,7 @@ impl Schedule {
         (even + share * turn * (even / turn).sin()) as u64
     }
 
-    /// When to look at it again without anything else happening.
+    /// Returns the time at which to check the schedule if no other event occurs.
     pub fn wake_at(&self) -> Option<u64> {
         (!self.is_full).then(|| self.next_due())
     }
@@ -53,9 +56,9 @@ impl Schedule {
         due
     }
 
-    /// How many are due before that time and were not taken.
+    /// Returns the number of requests that were due before `time` and have not been taken.
     pub fn due_before(&self, time: u64) -> u64 {
-        // No request is further from its even place than a wave is long.
+        // A request is never further from its even position than the length of a wave.
         let reach = self.wave.map_or(0.0, |wave| wave.seconds as f64 * 1e9);
         let place = |time: f64| ((time - self.offset) / self.interval).max(0.0) as u64;
         let (mut low, mut high) = (place(time as f64 - reach), place(time as f64 + reach) + 2);
@@ -68,12 +71,12 @@ impl Schedule {
 }
 
 impl Worker {
-    /// Gives what is due to clients with room, in turn.
+    /// Assigns due requests to clients with free capacity, round-robin.
     pub fn release_due(&mut self, now: u64) {
         if self.stopping.is_some() {
             return;
         }
-        // What is due at the end of the test is not part of it.
+        // A request that is due exactly at the end of the test is not part of it.
         let last = self.shared.options.test_time.map_or(now, |seconds| now.min(seconds * SECOND - 1));
         while let Some(due) = self.schedule.as_ref().map(Schedule::next_due).filter(|due| *due <= last) {
             let Some(seat) = self.seat_with_room() else {
@@ -103,7 +106,8 @@ impl Worker {
         }
     }
 
-    /// A client that may send: with one target, one whose pipeline has room; in a cluster the key decides later.
+    /// Returns a client that may send: with one target, a client whose pipeline has free capacity.
+    /// In a cluster, the key determines the connection later.
     fn seat_with_room(&mut self) -> Option<usize> {
         let all = self.active();
         let turn = self.schedule.as_ref()?.turn;
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wave_keeps_the_mean_rate_and_the_order() {
+    fn a_wave_preserves_the_mean_rate_and_the_order() {
         let wave = Some(Wave { share: 0.25, seconds: 8 });
         let options = Options { rate: Some(1_000.0), rate_wave: wave, threads: 1, ..Options::default() };
         let mut schedule = Schedule::new(&options, 0).expect("there is a rate");

@@ -1,4 +1,5 @@
-//! Clients -> connections: which request goes where, how many at a time, and one write for all of them.
+//! Clients -> connections: selects the connection of each request, limits the number in flight, and
+//! sends them with one write.
 
 use crate::connection::{Connection, State};
 use crate::outage::Event;
@@ -10,15 +11,15 @@ use rand::Rng;
 use resp::slot;
 use std::io;
 
-/// Requests of one client that wait for one shard.
+/// Maximum number of requests of one client that wait for one shard.
 const MAX_QUEUE: usize = 1_000;
-/// With a schedule nothing may be held back, so more may wait.
+/// The same with a schedule, which does not wait for replies.
 const MAX_BACKLOG: usize = 100_000;
-/// After that the requests that wait for a lost shard fail.
+/// Requests that wait for an unavailable shard fail after this time.
 const QUEUE_PATIENCE: u64 = 30 * SECOND;
 
 impl Worker {
-    /// Fills and writes every connection with something to do.
+    /// Fills and writes every connection that has work to do.
     pub fn serve_touched(&mut self) {
         loop {
             if !self.deferred.is_empty() {
@@ -36,7 +37,7 @@ impl Worker {
         }
     }
 
-    /// Puts requests on the connection until its pipeline is full.
+    /// Adds requests to the connection until its pipeline is full.
     fn fill(&mut self, id: Id, connection: &mut Connection) {
         if !connection.is_ready() || self.stopping.is_some() {
             return;
@@ -58,7 +59,7 @@ impl Worker {
                     self.set_timer(connection.next_due, id);
                     return;
                 }
-                // A missed slot is never made up.
+                // A missed slot is not made up for later.
                 connection.next_due = (connection.next_due + SECOND / limit).max(now);
             }
             if let Some(operation) = connection.queue.pop_front() {
@@ -94,12 +95,12 @@ impl Worker {
         drawn
     }
 
-    /// The connection of that client to the owner of the key, which may be new.
+    /// Returns the connection of the client to the owner of the key, which is created if necessary.
     #[inline]
     pub fn connection_for(&mut self, seat: usize, operation: &Operation) -> Id {
         let target = if self.shared.options.cluster {
             let slot = slot::of_key(self.writer.key(operation.key));
-            // A slot of nobody goes to anybody, who will say so.
+            // For a slot without an owner, any server returns the correct error.
             let owner = self.topology.slots[usize::from(slot)];
             if owner == crate::topology::NOBODY { 0 } else { owner }
         } else {
@@ -120,17 +121,18 @@ impl Worker {
             places.resize(usize::from(target) + 1, Id::NONE);
         }
         places[usize::from(target)] = id;
-        // Opened at once, but not from within what led here.
+        // A timer opens the connection, because the caller may be serving another one.
         let (low, high) = self.shared.options.start_jitter;
         let jitter = if high == 0 { 0 } else { rand::rng().random_range(low..=high) * 1_000 };
         self.set_timer(jitter * (seat as u64 + 1), id);
         id
     }
 
-    /// In closed loop: queues for another shard. `false`: the client has to wait, as that queue is full.
+    /// Queues a request for another shard (closed loop). Returns `false` if that queue is full and
+    /// the client must wait.
     fn offer(&mut self, seat: usize, id: Id, operation: Operation) -> bool {
         let Some(connection) = self.connections.get(id) else {
-            // Retired meanwhile: it goes where its key is now.
+            // The connection has been retired. The request goes to the current owner of its key.
             self.deferred.push((seat, operation));
             return true;
         };
@@ -139,7 +141,8 @@ impl Worker {
             return true;
         }
         if !connection.is_ready() && !self.shared.workload.is_walk(operation.template) {
-            // The shard is lost and enough waits for it; the others go on.
+            // The shard is unavailable and its queue is full. The client continues with other
+            // shards.
             self.tally.skipped += 1;
             return true;
         }
@@ -148,10 +151,11 @@ impl Worker {
         false
     }
 
-    /// Behind everything that waits for that connection of the client.
+    /// Appends a request to the queue of a connection.
     pub fn enqueue(&mut self, seat: usize, id: Id, operation: Operation) {
         let Some(connection) = self.connections.get_mut(id) else {
-            // It is being served, or was retired: as soon as the round allows.
+            // The connection is being served or was retired: enqueue the request later in this
+            // round.
             self.deferred.push((seat, operation));
             return;
         };
@@ -171,7 +175,7 @@ impl Worker {
         }
     }
 
-    /// Before everything that waits: it was sent already.
+    /// Puts a request at the head of the queue, because it was sent before.
     pub fn enqueue_first(&mut self, seat: usize, id: Id, operation: Operation) {
         let Some(connection) = self.connections.get_mut(id) else {
             self.deferred.push((seat, operation));
@@ -182,7 +186,7 @@ impl Worker {
         self.touch(id);
     }
 
-    /// The queue that a client waited for has room again.
+    /// Enqueues the held request of a client, because the queue has free capacity again.
     #[inline]
     fn release_held(&mut self, seat: usize) {
         if self.seats[seat].held.is_none() {
@@ -213,7 +217,7 @@ impl Worker {
         self.in_flight += 1;
     }
 
-    /// Writes what is in the buffer. The time of this write is when its requests were sent.
+    /// Writes the buffer. The time of this write is the send time of its requests.
     pub fn flush(&mut self, id: Id, connection: &mut Connection) -> io::Result<()> {
         let Some(stream) = &mut connection.stream else { return Ok(()) };
         if matches!(connection.state, State::Connecting { .. }) {
@@ -252,7 +256,7 @@ impl Worker {
         Ok(())
     }
 
-    /// A shard that cannot be reached: what waits for it fails in the end.
+    /// Fails the requests that wait for a shard that has been unreachable for too long.
     pub fn expire_queue(&mut self, id: Id, now: u64) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         if connection.is_ready() || now < connection.down_since + QUEUE_PATIENCE {
@@ -270,7 +274,8 @@ impl Worker {
             .for_each(|seat| self.release_held(seat));
     }
 
-    /// A failure that may pass: sent again when options say so, else counted.
+    /// Handles a transient failure: sends the request again if the options allow it, otherwise
+    /// counts it as failed.
     pub fn fail_or_retry(&mut self, mut operation: Operation, seat: usize, kind: &str) {
         let options = &self.shared.options;
         let allowed = options.max_retries < 0 || i64::from(operation.retries) < options.max_retries;
@@ -289,7 +294,7 @@ impl Worker {
         self.enqueue(seat, there, operation);
     }
 
-    /// Counts a request that will not be tried again.
+    /// Counts a request that will not be retried.
     pub fn fail(&mut self, operation: &Operation, kind: &str) {
         let now = self.shared.now();
         let group = self.group_of(operation);
@@ -299,7 +304,7 @@ impl Worker {
         self.accounts[usize::from(group)].happened(now, Event::Error(kind.into(), 1));
     }
 
-    /// The account of the shard that the request is for.
+    /// Returns the index of the account of the shard that the request is for.
     #[inline]
     pub fn group_of(&mut self, operation: &Operation) -> u16 {
         if self.accounts.len() == 1 {

@@ -1,4 +1,5 @@
-//! A cluster: keys find their shards, redirections are followed, a lost shard is accounted for.
+//! Clusters: requests reach the shards of their keys, redirections are followed, and lost shards
+//! are recorded as outages.
 
 use crate::lab::Lab;
 use resp::slot;
@@ -7,7 +8,7 @@ use serde_json::json;
 const PORTS: [u16; 3] = [21101, 21102, 21103];
 
 #[test]
-fn keys_go_where_they_belong_with_and_without_hash_tags() {
+fn requests_reach_the_owner_of_the_key_with_and_without_hash_tags() {
     let mut lab = Lab::new();
     lab.cluster(&PORTS);
     let populate = "--cluster-mode -t 2 -c 2 --pipeline=5 --key-minimum=1 --key-maximum=3000 -n allkeys --key-pattern=P:P --ratio=1:0";
@@ -18,17 +19,17 @@ fn keys_go_where_they_belong_with_and_without_hash_tags() {
     assert_eq!(PORTS.iter().map(keys).sum::<u64>(), 3_000);
     let (end, ..) = lab.load(PORTS[0], &format!("{populate} --key-prefix={{t}}k")).end();
     assert_eq!((&end["ops"], &end["redirected"]), (&json!(3_000), &json!(0)));
-    // Any seed will do when the first is not there.
+    // Any seed is sufficient if the first address is unavailable.
     let seeds = format!("--seeds={0}:21199,{0}:{1}", lab.ip, PORTS[2]);
     let (end, ..) = lab.load(21198, &format!("{populate} {seeds}")).end();
     assert_eq!(end["ops"], 3_000);
 }
 
 #[test]
-fn redirections_are_followed_and_counted_apart() {
+fn redirections_are_followed_and_counted_separately() {
     let mut lab = Lab::new();
     lab.cluster(&PORTS);
-    // One slot of the first server; no key is in it, so it can be given away by words alone.
+    // One slot of the first server. It contains no key, so CLUSTER SETSLOT is enough to move it.
     let tag = (0..).map(|n| format!("t{n}")).find(|tag| slot::of_key(tag.as_bytes()) < 5000).unwrap();
     let number = slot::of_key(tag.as_bytes());
     let reads = format!(
@@ -57,7 +58,7 @@ fn redirections_are_followed_and_counted_apart() {
 }
 
 #[test]
-fn a_killed_primary_is_an_outage_and_the_run_ends_on_time() {
+fn a_killed_primary_is_reported_as_an_outage_and_the_run_ends_on_time() {
     let mut lab = Lab::new();
     lab.cluster(&PORTS);
     let mut load = lab
@@ -68,7 +69,8 @@ fn a_killed_primary_is_an_outage_and_the_run_ends_on_time() {
     assert!(status.success());
     assert_eq!(end["seconds"], 4.0);
     let outages = end["outages"].as_array().unwrap();
-    // The last one: a connection may still bring a reply of before the kill after another has said that it is lost.
+    // The last one, because one connection may still receive a reply from before the kill after
+    // another has reported the loss.
     let lost = outages
         .iter()
         .rfind(|outage| outage["shard"] == format!("{}:{}", lab.ip, PORTS[0]))

@@ -1,4 +1,4 @@
-//! A server that answers everything with OK, when it is told to.
+//! A server that answers every request with OK, one of them with a delay.
 
 use crate::lab::Lab;
 use serde_json::Value;
@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// Answers one connection after the other; the request number `stalled` waits for `stall`.
+/// Serves one connection after the other. The request with the number `stalled` is answered after
+/// `stall`.
 fn serve(listener: TcpListener, stalled: u32, stall: Duration) {
     let mut count = 0;
     for stream in listener.incoming() {
@@ -15,7 +16,7 @@ fn serve(listener: TcpListener, stalled: u32, stall: Duration) {
         let mut bytes = [0; 65536];
         while let Ok(size @ 1..) = stream.read(&mut bytes) {
             input.extend_from_slice(&bytes[..size]);
-            // Each request is an array of bulk strings, which is scanned as a reply of that form is.
+            // A request is an array of bulk strings, so the scanner for replies can parse it.
             while let Ok(Some(length)) = resp::ReplyScanner::default().scan(&input) {
                 input.drain(..length);
                 count += 1;
@@ -31,7 +32,7 @@ fn serve(listener: TcpListener, stalled: u32, stall: Duration) {
 }
 
 #[test]
-fn a_schedule_shows_a_stall_in_full() {
+fn a_schedule_measures_a_stall_in_full() {
     let lab = Lab::new();
     let listener = TcpListener::bind((lab.ip.as_str(), 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -40,8 +41,8 @@ fn a_schedule_shows_a_stall_in_full() {
     let options =
         format!("-t 1 -c 1 --rate=1000 --test-time=2 --print-percentiles=50,88 --json-out-file={file}");
     let (end, ..) = lab.load(port, &options).end();
-    // Whoever waits for replies sees the stall in one request of 2,000. By the schedule 500 were due meanwhile, and each
-    // waited for what was left of it.
+    // A generator that waits for replies would see the stall in one request of 2,000. With the
+    // schedule, 500 requests were due during the stall, and each waited for the remainder of it.
     assert!(end["max_us"].as_u64().unwrap() >= 499_000, "{end}");
     let json: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let slow = json["ALL STATS"]["Totals"]["Percentile Latencies"]["p88.00"].as_f64().unwrap();

@@ -1,4 +1,5 @@
-//! Servers for one test on loopback addresses of its own, ended with it; and the load generator as a process.
+//! Servers on a loopback address of the test, stopped when the test ends, and the load generator as
+//! a process.
 
 use lab::{Servers, wait};
 use serde_json::Value;
@@ -27,7 +28,7 @@ impl Lab {
         Self(Servers::new())
     }
 
-    /// Primaries on these ports that share the slots and know each other from the start.
+    /// Starts primaries on these ports that share the slots and know each other from the start.
     pub fn cluster(&mut self, ports: &[u16]) {
         let nodes: Vec<String> = ports
             .iter()
@@ -56,7 +57,7 @@ impl Lab {
         self.direct(port).ask(line)
     }
 
-    /// Against that port, with live lines on its standard output.
+    /// Starts the load generator against this port, with live lines on its standard output.
     pub fn load(&self, port: u16, options: &str) -> Load {
         self.load_with(port, options, &[])
     }
@@ -85,19 +86,19 @@ pub struct Load {
     process: Child,
     lines: BufReader<ChildStdout>,
     errors: BufReader<ChildStderr>,
-    /// What was read of them.
+    /// Text read from standard error so far.
     said: String,
 }
 
 impl Load {
-    /// The next line of that kind.
+    /// Returns the next line of this kind.
     pub fn expect(&mut self, kind: &str) -> Value {
         let mut line = String::new();
         loop {
             line.clear();
             if self.lines.read_line(&mut line).unwrap() == 0 {
                 let _ = self.errors.read_to_string(&mut self.said);
-                panic!("it ended before it said {kind}: {}", self.said);
+                panic!("the process ended before the line {kind}: {}", self.said);
             }
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["kind"] == kind {
@@ -106,11 +107,11 @@ impl Load {
         }
     }
 
-    /// Until it has said these words, besides its lines.
+    /// Reads standard error until it contains these words.
     pub fn until_said(&mut self, words: &str) {
         while !self.said.contains(words) {
             let read = self.errors.read_line(&mut self.said).unwrap();
-            assert!(read > 0, "it ended before it said {words:?}: {}", self.said);
+            assert!(read > 0, "the process ended before the message {words:?}: {}", self.said);
         }
     }
 
@@ -119,7 +120,7 @@ impl Load {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     }
 
-    /// The last line, what it printed for people, and its exit status.
+    /// Returns the last line, the text on standard error, and the exit status.
     pub fn end(mut self) -> (Value, String, ExitStatus) {
         let end = self.expect("end");
         let (said, status) = self.leave();

@@ -1,4 +1,4 @@
-//! The binary before real valkey-server processes, and before a server that delays as it is told.
+//! Tests of the binary with real valkey-server processes and with a server that delays a reply.
 
 mod cluster;
 mod double;

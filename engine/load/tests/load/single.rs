@@ -1,4 +1,4 @@
-//! One server: what is written, what is counted, what is refused.
+//! A single server: written keys, counters and errors.
 
 use crate::lab::Lab;
 use serde_json::{Value, json};
@@ -39,10 +39,10 @@ fn populating_writes_every_key_once_and_centralising_reads_them() {
 }
 
 #[test]
-fn commands_of_any_kind_are_sent_as_they_are_written() {
+fn custom_commands_are_sent_as_given() {
     let mut lab = Lab::new();
     lab.server(PORT, &[]);
-    // The words of a command are separated by tabs here, as the options are by spaces.
+    // The words of a command are separated by tabs, because the options are separated by spaces.
     let commands =
         "--command=hset\t__key__\tf:__key__\ta__data__z --command-ratio=2 --command=hget\t__key__\tf:__key__";
     let (end, said, _) =
@@ -55,7 +55,7 @@ fn commands_of_any_kind_are_sent_as_they_are_written() {
 }
 
 #[test]
-fn a_signal_ends_the_load_with_its_report() {
+fn a_signal_ends_the_load_and_the_report_is_written() {
     let mut lab = Lab::new();
     lab.server(PORT, &[]);
     let mut load = lab.load(PORT, "-t 1 -c 2 --test-time=3000 --key-maximum=100");
@@ -69,12 +69,12 @@ fn a_signal_ends_the_load_with_its_report() {
     let (end, said, status) = load.end();
     assert_eq!((&end["stopped"], &end["measured"]), (&json!(true), &json!(true)));
     let counted: u64 = end["histogram"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
-    assert_eq!(json!(counted), end["ops"], "the end has the histogram of all, also of the part of a second");
+    assert_eq!(json!(counted), end["ops"], "the last line has the histogram of all requests, including those of the incomplete second");
     assert!(status.success() && said.contains("Totals"), "{said}");
 }
 
 #[test]
-fn passwords_are_used_and_never_told() {
+fn passwords_are_used_and_never_printed() {
     let mut lab = Lab::new();
     lab.server(PORT, &["--requirepass", "secret:word"]);
     let mut wrong = lab.load(PORT, "-t 1 -c 1 -n 1 -a default:guessed");
@@ -100,7 +100,7 @@ fn passwords_are_used_and_never_told() {
 }
 
 #[test]
-fn a_full_memory_is_an_error_by_type_and_nothing_was_measured() {
+fn out_of_memory_errors_are_counted_by_type_and_nothing_is_measured() {
     let mut lab = Lab::new();
     lab.server(PORT, &["--maxmemory", "1"]);
     let (end, said, status) = lab.load(PORT, "-t 1 -c 2 -n 10 --ratio=1:0").end();
@@ -110,7 +110,7 @@ fn a_full_memory_is_an_error_by_type_and_nothing_was_measured() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_told_at_once() {
+fn an_unreachable_target_is_reported_immediately() {
     let lab = Lab::new();
     let mut load = lab.load(PORT, "-n 1");
     assert!(load.expect("error")["message"].as_str().unwrap().contains("refused"));
@@ -127,10 +127,10 @@ fn every_request_of_a_schedule_is_accounted_for() {
 }
 
 #[test]
-fn an_endless_load_awaits_its_target_and_outlives_it() {
+fn an_endless_load_waits_for_its_target_and_survives_its_loss() {
     let mut lab = Lab::new();
     let mut load = lab.load(PORT, "--endless -t 1 -c 2 --key-maximum=100 --rate=500 --rate-wave=25:10");
-    load.until_said("trying again");
+    load.until_said("retrying until");
     lab.server(PORT, &[]);
     while load.expect("second")["ops"] == 0 {}
     lab.kill(PORT);

@@ -1,4 +1,4 @@
-//! A server that speaks TLS only.
+//! A server that accepts only TLS connections.
 
 use crate::lab::Lab;
 use std::process::Command;
@@ -11,7 +11,7 @@ fn openssl(lab: &Lab, args: &str) {
 }
 
 #[test]
-fn certificates_are_verified_unless_that_is_refused() {
+fn certificates_are_verified_unless_verification_is_disabled() {
     let mut lab = Lab::new();
     let curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
     openssl(&lab, &format!("req -x509 {curve} -keyout ca.key -out ca.pem -subj /CN=ca"));
