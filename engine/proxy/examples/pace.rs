@@ -1,6 +1,7 @@
-//! Requests at a steady rate from one thread, each timed from the moment it was due: `pace RATE SECONDS ADDRESS...`,
-//! one address per shard; an endpoint is named once per shard. Prints P50 and P99 in microseconds as JSON.
-//! It never sleeps, as a timer would be late by more than what is to be measured.
+//! Sends requests at a steady rate from one thread and measures each from the time at which it was
+//! due: `pace RATE SECONDS ADDRESS...`, with one address per shard. Name an endpoint once per
+//! shard. Prints P50 and P99 in microseconds as JSON. The thread never sleeps, because the delay of
+//! a timer would exceed the measured differences.
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -18,14 +19,14 @@ struct Client {
     due: Instant,
 }
 
-/// A client of the shard that owns its key, when slots are shared evenly in order.
+/// Creates a client with a key of its shard. The slots are distributed evenly and in order.
 fn client(number: usize, addresses: &[String]) -> Client {
     let shard = number % addresses.len();
     let owned = |key: &String| {
         usize::from(resp::slot::of_key(key.as_bytes())) * addresses.len() / usize::from(resp::slot::SLOTS)
             == shard
     };
-    let key = (0..).map(|n| format!("key:{n}")).find(owned).expect("keys are endless");
+    let key = (0..).map(|n| format!("key:{n}")).find(owned).expect("every shard owns a key");
     let mut request = Vec::new();
     resp::encode::command(&mut request, [&b"SET"[..], key.as_bytes(), b"x"].into_iter());
     let stream = TcpStream::connect(&addresses[shard]).expect("the address answers");

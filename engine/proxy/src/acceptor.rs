@@ -1,5 +1,6 @@
-//! One thread accepts for all databases and gives each new client to the worker that has the fewest. The listening sockets are
-//! never closed while a worker comes or goes, so no waiting connection is lost.
+//! One thread accepts connections for all databases and assigns each new client to the worker with
+//! the fewest clients. The listening sockets stay open when workers start or stop, so no waiting
+//! connection is lost.
 
 use crate::poll::{Interest, Poll, Source, Waker};
 use crate::socket;
@@ -15,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-/// A listening socket and what its clients may do.
+/// A listening socket and the settings for its clients.
 pub struct Listener {
     pub uid: u64,
     pub fd: Arc<OwnedFd>,
@@ -36,17 +37,17 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Replaces the sockets that are listened on.
+    /// Replaces the listening sockets.
     pub fn listen(&self, listeners: Vec<Listener>) {
-        self.tell(Change::Listeners(listeners));
+        self.send(Change::Listeners(listeners));
     }
 
-    /// Replaces the workers that get new clients.
+    /// Replaces the workers that receive new clients.
     pub fn deal_to(&self, workers: Vec<Handle>) {
-        self.tell(Change::Workers(workers));
+        self.send(Change::Workers(workers));
     }
 
-    fn tell(&self, message: Change) {
+    fn send(&self, message: Change) {
         if self.messages.send(message).is_ok() {
             self.waker.wake();
         }
@@ -58,11 +59,11 @@ struct State {
     messages: Receiver<Change>,
     listeners: Vec<Listener>,
     workers: Vec<Handle>,
-    /// Clients so far; also the number of the newest one.
+    /// Number of clients accepted so far, which is also the number of the newest one.
     clients: u64,
 }
 
-/// Accepted from one listener before the others are looked at.
+/// Maximum number of connections accepted from one listener before the others are served.
 const BATCH: usize = 64;
 
 pub fn start() -> io::Result<Acceptor> {
@@ -122,7 +123,8 @@ impl State {
                 Ok(None) => return,
                 Err(error) => {
                     eprintln!("accept: database {}: {error}", listener.uid);
-                    // Out of descriptors, most likely; asking again at once would only burn time.
+                    // Usually the process has no free descriptors. An immediate retry would only
+                    // use CPU time.
                     std::thread::sleep(Duration::from_millis(20));
                     return;
                 }

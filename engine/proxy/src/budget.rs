@@ -1,5 +1,6 @@
-//! The memory that clients may occupy: so much for the process, and of that an equal share for each database. A database may
-//! take more while others leave it; once the whole is used up, whoever has more than its share gives way.
+//! The memory that clients may use: a limit for the process, of which each database has an equal
+//! share. A database may exceed its share while others leave capacity unused. When the limit is
+//! reached, databases above their share must release memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -11,7 +12,7 @@ pub struct Budget {
     used: AtomicI64,
 }
 
-/// What one database occupies, in all workers.
+/// Memory of one database in all workers.
 #[derive(Debug, Default)]
 pub struct Used(AtomicI64);
 
@@ -28,19 +29,20 @@ impl Budget {
         Arc::new(Self { limit, databases: AtomicU64::new(1), used: AtomicI64::new(0) })
     }
 
-    /// So many bytes (without: a quarter of the machine's) for so many databases.
+    /// Sets the limit in bytes (`None`: a quarter of the machine's memory) and the number of
+    /// databases.
     pub fn divide(&self, limit: Option<u64>, databases: usize) {
         self.limit.store(limit.unwrap_or_else(default_limit), Ordering::Relaxed);
         self.databases.store(databases.max(1) as u64, Ordering::Relaxed);
     }
 
-    /// A database takes so much more, or gives it back.
+    /// Adds to the memory of a database; `bytes` is negative when it releases memory.
     pub fn take(&self, database: &Used, bytes: i64) {
         database.0.fetch_add(bytes, Ordering::Relaxed);
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// How much a database must give back now.
+    /// Returns the number of bytes that a database must release now.
     pub fn excess(&self, database: &Used) -> u64 {
         let limit = self.limit.load(Ordering::Relaxed);
         let share = limit / self.databases.load(Ordering::Relaxed);
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_more_than_its_share_gives_way_once_all_is_used() {
+    fn databases_above_their_share_release_memory_when_the_limit_is_reached() {
         let budget = Budget::new();
         budget.divide(Some(1000), 2);
         let (small, large) = (Used::default(), Used::default());

@@ -1,18 +1,19 @@
-//! What the proxy knows of a command: its class, where its keys are, and how it is handled.
+//! Properties of a command: its class, the positions of its keys, and how it is handled.
 
 use crate::command_table::COMMANDS;
 use crate::learned;
 use crate::reply_safety::{self, Proof};
 use resp::Args;
 
-/// Read and write as the engine flags them; everything else (scripts included, they may write) is `Other`.
+/// Read and write follow the flags of the engine. Everything else is `Other`, including scripts,
+/// which may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Read,
     Write,
     Other,
-    /// What waits on purpose, whatever it reads or writes: its time tells nothing about the shards. No command of the table is of this
-    /// class; a request is, see [`Command::blocks`].
+    /// Waits intentionally, whether it reads or writes, so its duration says nothing about the
+    /// shards. No command of the table has this class; requests have it, see [`Command::blocks`].
     Blocking,
 }
 
@@ -22,32 +23,32 @@ impl Class {
     pub const ALL: [Self; CLASSES] = [Self::Read, Self::Write, Self::Other, Self::Blocking];
 }
 
-/// Positions of keys among the arguments, the name of the command being number 0.
+/// Positions of keys among the arguments. The name of the command is argument 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
     None,
-    /// From this one on, one key in that many arguments.
+    /// `Range(first, step)`: starting with argument `first`, every `step`-th argument is a key.
     Range(usize, usize),
-    /// The argument at this position counts the keys that follow it.
+    /// The argument at this position holds the number of keys that follow it.
     Counted(usize),
-    /// The destination, then counted ones.
+    /// The destination, then a counted list.
     DestinationAndCounted,
-    /// The first half of what follows the word STREAMS.
+    /// The first half of the arguments after the word STREAMS.
     Streams,
-    /// Somewhere.
+    /// Only the engine can find the keys.
     Unknown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handling {
-    /// To the shard of the first key, or to the home shard without keys.
+    /// Sent to the shard of the first key, or to the home shard if there are no keys.
     Forward,
     Mget,
     Mset,
     Count,
     Block,
     Xread,
-    /// A script or a function: what it answers with is its author's.
+    /// A script or a function, whose author determines the reply.
     Run,
     Subscribe,
     Unsubscribe,
@@ -83,15 +84,16 @@ pub enum Handling {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
-    /// Which one it is among all, for those who count: of the table by its order, learned ones after them.
+    /// Index of the command in counters: first the commands of the table, then learned ones.
     pub place: u16,
     pub name: &'static str,
-    /// As the engine defines it: exact with the name counted, or at least that many when negative.
+    /// Number of arguments including the name, like in the engine: exact if positive, a minimum if
+    /// negative.
     pub arity: i32,
     pub class: Class,
     pub keys: Keys,
     pub handling: Handling,
-    /// What is known about its replies.
+    /// What is known about the safety of its replies.
     pub proof: Proof,
 }
 
@@ -121,7 +123,7 @@ const fn numbered() -> [Command; COMMANDS.len()] {
     table
 }
 
-/// The name of the command with this place.
+/// Returns the name of the command with this index.
 pub fn name_of(place: u16) -> &'static str {
     match TABLE.get(usize::from(place)) {
         Some(command) => command.name,
@@ -129,17 +131,18 @@ pub fn name_of(place: u16) -> &'static str {
     }
 }
 
-/// What is not in the table goes to the home shard, so that the engine words the error.
+/// A command that is neither in the table nor learned. It goes to the home shard, which returns the
+/// engine's error.
 pub static UNKNOWN: Command =
     Command { place: UNKNOWN_PLACE, ..command("", -1, Class::Other, Keys::None, Handling::Forward) };
 
 impl Command {
     pub fn accepts(&self, args: usize) -> bool {
-        let wanted = self.arity.unsigned_abs() as usize;
-        if self.arity < 0 { args >= wanted } else { args == wanted }
+        let required = self.arity.unsigned_abs() as usize;
+        if self.arity < 0 { args >= required } else { args == required }
     }
 
-    /// Whether this request waits for something to happen, for as long as it says.
+    /// Whether this request waits for an event or a timeout.
     #[inline]
     pub fn blocks(&self, args: &Args<'_>) -> bool {
         match self.handling {
@@ -149,22 +152,22 @@ impl Command {
         }
     }
 
-    /// Scripts and functions are of class other, and may write as well.
+    /// Includes scripts and functions: their class is `Other`, but they may write.
     #[inline]
     pub fn may_write(&self) -> bool {
         self.class == Class::Write
             || self.class == Class::Other && matches!(self.handling, Handling::Forward | Handling::Run)
     }
 
-    /// All keys of a command that counts them; of another, the first.
+    /// Returns all keys of a command with a counted list, otherwise only the first key.
     pub fn keys_of<'a>(&self, args: &Args<'a>) -> Vec<&'a [u8]> {
         let Keys::Counted(at) = self.keys else { return self.first_key(args).into_iter().collect() };
         let count = args.get(at).and_then(resp::decimal).unwrap_or(0);
         args.iter().skip(at + 1).take(usize::try_from(count).unwrap_or(0)).collect()
     }
 
-    /// The first key, which decides the shard: where keys of one command are on different shards the engine that
-    /// has the first one words the CROSSSLOT error.
+    /// Returns the first key, which determines the shard. If the keys belong to different shards,
+    /// the engine of that shard returns the CROSSSLOT error.
     #[inline]
     pub fn first_key<'a>(&self, args: &Args<'a>) -> Option<&'a [u8]> {
         match self.keys {
@@ -183,7 +186,7 @@ impl Command {
     }
 }
 
-/// Names folded to lower case and hashed; the table is sparse enough that most names take one look.
+/// Hash table of lower-case names, sparse enough that most lookups need one comparison.
 struct Index {
     slots: [u16; SIZE],
 }
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_on_purpose_blocks() {
+    fn commands_that_wait_are_blocking() {
         let blocks = |line: &str| {
             let mut parser = RequestParser::default();
             let line = format!("{line}\r\n");
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_is_where_the_engine_says() {
+    fn the_first_key_is_found_like_in_the_engine() {
         for (line, key) in [
             ("get a", "a"),
             ("mset a 1 b 2", "a"),

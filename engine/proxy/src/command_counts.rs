@@ -1,14 +1,15 @@
-//! What is counted of each command: how often, how often with an error, and how long it took. An array by the command's place in the
-//! table, with a box for each that occurs: counting one request is two additions.
+//! Counters of each command: calls, errors and latency. An array indexed by the command's place in
+//! the table, with an allocation for each command that occurs, so counting a request takes two
+//! additions.
 
 use crate::command::name_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Steps of each power of two, so that the highest latency of a cell is at most 1/32, 3 %, above the lowest.
+/// Cells per power of two. The highest latency of a cell is at most 1/32 (3 %) above its lowest.
 const STEPS: u32 = 32;
 const STEP_BITS: u32 = STEPS.ilog2();
-/// What takes longer is counted as this.
+/// Longer latencies are counted as this value.
 const MOST_MICROS: u64 = 60_000_000;
 const CELLS: usize = cell_of(MOST_MICROS) + 1;
 
@@ -20,7 +21,7 @@ const fn cell_of(micros: u64) -> usize {
     ((power - STEP_BITS + 1) * STEPS) as usize + (micros >> (power - STEP_BITS) & (STEPS as u64 - 1)) as usize
 }
 
-/// The highest number of microseconds that is counted there.
+/// Returns the highest number of microseconds that is counted in the cell.
 fn highest_of(cell: usize) -> u64 {
     let (steps, cell) = (u64::from(STEPS), cell as u64);
     if cell < steps {
@@ -30,13 +31,13 @@ fn highest_of(cell: usize) -> u64 {
     ((steps + cell % steps + 1) << width) - 1
 }
 
-/// Of one command.
+/// Counters of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
-    /// Replies, errors of whoever's making included.
+    /// Replies, including errors of the proxy and of shards.
     pub calls: u64,
     pub errors: u64,
-    /// That all replies of shards took together.
+    /// Sum of the latency of all replies of shards.
     pub micros: u64,
     cells: [u32; CELLS],
 }
@@ -47,7 +48,7 @@ impl Default for Counts {
     }
 }
 
-/// By the command's place.
+/// Counters indexed by the command's place.
 #[derive(Debug, Default)]
 pub struct CommandCounts(Vec<Option<Box<Counts>>>);
 
@@ -67,7 +68,7 @@ impl CommandCounts {
 }
 
 impl Counts {
-    /// So many replies of shards, all of which took as long.
+    /// Adds `count` replies of shards with the same latency.
     #[inline]
     pub fn took(&mut self, micros: u64, count: u64) {
         self.calls += count;
@@ -91,7 +92,7 @@ impl Counts {
     }
 }
 
-/// The same, as small as what was counted.
+/// The same counters without empty cells.
 #[derive(Debug, Default)]
 pub struct Sparse {
     calls: u64,
@@ -100,19 +101,20 @@ pub struct Sparse {
     cells: Vec<(u16, u32)>,
 }
 
-/// As the agent is told of it.
+/// Counters as they are sent to the agent.
 #[derive(Debug, Serialize)]
 pub struct CommandMetrics {
     pub name: &'static str,
     pub calls: u64,
     pub errors: u64,
-    /// That all replies of shards took together.
+    /// Sum of the latency of all replies of shards.
     pub micros: u64,
     /// `[microseconds, count]`: the highest value of each used cell and how many replies of shards took that long.
     pub latency: Vec<(u64, u64)>,
 }
 
-/// Adds up one database's commands over several spans of time, the most used first, so many at most.
+/// Adds up the commands of one database over several periods. Returns the `most` most frequent
+/// ones.
 pub fn joined<'a>(parts: impl Iterator<Item = (u16, &'a Sparse)>, most: usize) -> Vec<CommandMetrics> {
     let mut sums: BTreeMap<&'static str, (CommandMetrics, BTreeMap<u16, u64>)> = BTreeMap::new();
     for (place, part) in parts {
@@ -142,7 +144,7 @@ mod tests {
     use crate::command::{UNKNOWN, find};
 
     #[test]
-    fn any_latency_is_kept_within_three_hundredths() {
+    fn latencies_are_recorded_within_three_percent() {
         for micros in (0..26).flat_map(|power| [1u64 << power, (3 << power) / 2, (1 << power) - 1]) {
             let highest = highest_of(cell_of(micros));
             assert!((micros..=micros + micros / 32).contains(&highest), "{micros}: {highest}");
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_used_come_first_whenever_they_were() {
+    fn commands_are_summed_over_periods_and_sorted_by_calls() {
         let get = find(b"get").unwrap().place;
         let mut first = CommandCounts::default();
         first.of(get).took(10, 3);
@@ -167,11 +169,11 @@ mod tests {
             .map(|span| span.each().map(|(place, counts)| (place, counts.sparse())).collect())
             .into();
         let parts = || spans.iter().flatten().map(|(place, sparse)| (*place, sparse));
-        let told = joined(parts(), 9);
+        let metrics = joined(parts(), 9);
         let names: Vec<_> =
-            told.iter().map(|each| (each.name, each.calls, each.errors, each.micros)).collect();
+            metrics.iter().map(|each| (each.name, each.calls, each.errors, each.micros)).collect();
         assert_eq!(names, [("get", 5, 0, 1_040), ("set", 2, 0, 14), ("unknown", 1, 1, 0)]);
-        assert_eq!(told[0].latency, [(10, 4), (1_007, 1)]);
+        assert_eq!(metrics[0].latency, [(10, 4), (1_007, 1)]);
         assert_eq!(joined(parts(), 1).len(), 1);
     }
 }

@@ -1,32 +1,35 @@
-//! What the agent and the proxy of a node say to each other: one JSON object per line, over the Unix socket that
-//! the proxy listens on (`--control PATH`). Any number of agents may be connected; one that comes back misses
-//! nothing, because counters and histograms are cumulative since the start of the process, and the newest outages are
-//! told again.
+//! The protocol between the agent and the proxy of a node: one JSON object per line, over the Unix
+//! socket that the proxy listens on (`--control PATH`). Any number of agents may be connected. An
+//! agent that reconnects misses no data, because counters and histograms are cumulative since the
+//! start of the process, and the newest outages are sent again.
 //!
 //! agent -> proxy ([`Order`]):
 //!
 //! | `type` | meaning |
 //! |---|---|
-//! | `apply` | the complete desired state; may be repeated at will. Answered by `applied` |
-//! | `threads` | the number of worker threads, now. Answered by `applied` |
-//! | `commands` | say what was counted of each command in the last minute. Answered by `commands` |
-//! | `drain` | stop accepting, finish what is under way, exit. Answered by `draining` |
+//! | `apply` | The complete desired state. May be repeated. Answered by `applied` |
+//! | `threads` | The number of worker threads. Answered by `applied` |
+//! | `commands` | Requests the counters of each command in the last minute. Answered by `commands`
+//! |
+//! | `drain` | Stop accepting, complete pending requests, exit. Answered by `draining` |
 //!
 //! proxy -> agent ([`Report`]):
 //!
 //! | `type` | when |
 //! |---|---|
-//! | `hello` | first line of every connection |
-//! | `applied` | after `apply` and `threads`, with what could not be done per database |
-//! | `metrics` | every second |
-//! | `commands` | after `commands` |
-//! | `topology` | a shard said that a slot has another owner than was applied |
-//! | `outage` | a shard answers requests no more (`first_success_ms` is null then), and again when it does, or its promoted replica; the newest ones after `hello` |
-//! | `draining` | the process finishes its connections and exits |
-//! | `error` | a line could not be understood |
+//! | `hello` | First line of every connection |
+//! | `applied` | After `apply` and `threads`, with the failures of each database |
+//! | `metrics` | Every second |
+//! | `commands` | After `commands` |
+//! | `topology` | A shard reported another owner of a slot than the applied one |
+//! | `outage` | A shard no longer answers requests (`first_success_ms` is null), and again when it
+//! or its promoted replica answers; the newest ones after `hello` |
+//! | `draining` | The process completes its connections and exits |
+//! | `error` | A line is invalid |
 //!
-//! A database's `version` orders its topology: a shard list is adopted when its version is greater than the one
-//! applied before, so that repeating an old state does not undo what a MOVED has taught since.
+//! A database's `version` orders its topology: a shard list is adopted only if its version is
+//! greater than the one applied before. Repeating an old state therefore does not undo what the
+//! proxy has learned from MOVED replies since.
 //!
 //! A second process started with the same `--control PATH` takes over: see `takeover.rs`.
 
@@ -35,7 +38,8 @@ use crate::process::{Commands, Outage};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// Raised when a message changes its meaning; unknown fields are ignored, missing ones have defaults.
+/// Increased when the meaning of a message changes. Unknown fields are ignored; missing fields have
+/// defaults.
 pub const PROTOCOL: u32 = 1;
 
 #[derive(Debug, Deserialize)]
@@ -45,17 +49,19 @@ pub enum Order {
     Threads {
         threads: usize,
     },
-    /// Idle clients may stay that long; without, they are closed at once. Of several, the one that ends first counts.
+    /// Idle clients are closed after this time, or immediately if it is 0. If there are several
+    /// requests, the earliest end counts.
     Drain {
         #[serde(default)]
         seconds: u64,
     },
-    /// Tell what was counted of each command of these databases, without: of all, in the last minute.
+    /// Send the counters of each command of these databases in the last minute. `None`: of all
+    /// databases.
     Commands {
         #[serde(default)]
         uids: Option<Vec<u64>>,
     },
-    /// Said by a successor process: hand over the listening sockets and the state. See `takeover.rs`.
+    /// Sent by a successor process: pass on the listening sockets and the state. See `takeover.rs`.
     Takeover,
 }
 
@@ -63,7 +69,7 @@ pub enum Order {
 pub struct State {
     #[serde(default)]
     pub threads: Option<usize>,
-    /// Bytes that all clients together may occupy; without: a quarter of the machine's memory.
+    /// Bytes that all clients together may use. `None`: a quarter of the machine's memory.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
     #[serde(default)]
@@ -73,16 +79,16 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Database {
     pub uid: u64,
-    /// An IP address to listen on.
+    /// The IP address to listen on.
     pub address: String,
     pub port: u16,
     pub mode: Mode,
-    /// Whether the shards are in cluster mode; a database of one primary need not be.
+    /// Whether the shards are in cluster mode. A database with one primary does not require it.
     #[serde(default = "yes")]
     pub sharded: bool,
     #[serde(default)]
     pub version: u64,
-    /// Another number: the default user has another password, or none any more.
+    /// Changes when the password of the default user is changed or removed.
     #[serde(default)]
     pub access: u64,
     #[serde(default)]
@@ -91,25 +97,28 @@ pub struct Database {
     pub max_connections: u32,
     #[serde(default = "default_max_request")]
     pub max_request_bytes: u32,
-    /// Replies a client has not read; beyond it the connection is closed.
+    /// Maximum unread replies of a client. A client that exceeds it is disconnected.
     #[serde(default = "default_output_limit")]
     pub output_limit_bytes: usize,
     #[serde(default = "default_failover_wait")]
     pub failover_wait_ms: u64,
-    /// A connection on which a shard has said nothing for so long, although asked, is given up; 0: never.
+    /// Time without a reply to pending requests after which a connection to a shard is closed; 0:
+    /// never.
     #[serde(default = "default_request_timeout")]
     pub request_timeout_ms: u64,
-    /// Who has not logged in by then, where that is needed, is closed; 0: never.
+    /// Time after which a client that has not logged in is disconnected, if a login is required; 0:
+    /// never.
     #[serde(default = "default_login_timeout")]
     pub login_timeout_ms: u64,
-    /// Who has said nothing for so long and waits for nothing is closed; 0: never.
+    /// Time after which a client that sends nothing and waits for no reply is disconnected; 0:
+    /// never.
     #[serde(default)]
     pub idle_timeout_ms: u64,
     pub shards: Vec<Shard>,
-    /// Without: shards of other nodes are spoken to in clear.
+    /// `None`: connections to shards on other nodes are unencrypted.
     #[serde(default)]
     pub shard_tls: Option<ShardTls>,
-    /// Without: the proxy writes nothing by itself.
+    /// `None`: the proxy sends no canary writes.
     #[serde(default)]
     pub canary: Option<Canary>,
     /// The endpoints of this database on all nodes.
@@ -122,7 +131,7 @@ pub struct Database {
 pub enum Mode {
     /// One address hides all shards.
     Hidden,
-    /// This proxy looks like the cluster node that owns the slots of the shards it is named for.
+    /// The proxy acts as the cluster node that owns the slots of the shards assigned to it.
     OssCluster,
 }
 
@@ -137,10 +146,11 @@ pub struct Tls {
     pub require_client_certificate: bool,
 }
 
-/// What shards and proxies of one database prove to each other that they are of it. PEM texts.
+/// Certificates with which shards and proxies of one database authenticate each other, as PEM
+/// texts.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardTls {
-    /// One or more: while they are replaced, all count.
+    /// One or more CA certificates. While they are replaced, all are accepted.
     pub authorities: String,
     pub certificate: String,
     pub key: String,
@@ -152,7 +162,8 @@ impl std::fmt::Debug for ShardTls {
     }
 }
 
-/// Who writes to primaries, and how often, where no client does: see `worker/canary.rs`.
+/// User and interval of the canary writes to primaries that receive no client writes: see
+/// `worker/canary.rs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Canary {
     pub user: String,
@@ -167,13 +178,13 @@ pub struct Shard {
     pub role: Role,
     pub address: String,
     pub port: u16,
-    /// Only for a shard of this node.
+    /// Only for a shard on this node.
     #[serde(default)]
     pub unix_socket: Option<String>,
-    /// Inclusive ranges; of a replica, none.
+    /// Inclusive ranges. Empty for a replica.
     #[serde(default)]
     pub slots: Vec<(u16, u16)>,
-    /// The `id` of the endpoint that serves this shard's slots; needed by `oss_cluster` only.
+    /// The `id` of the endpoint that serves the slots of this shard. Used only by `oss_cluster`.
     #[serde(default)]
     pub proxy: Option<String>,
 }
@@ -187,11 +198,11 @@ pub enum Role {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// 40 hexadecimal digits, shown as the id of a cluster node.
+    /// 40 hexadecimal digits, used as the ID of a cluster node.
     pub id: String,
     pub address: String,
     pub port: u16,
-    /// Whether it is the one that reads this.
+    /// Whether this is the endpoint of the proxy that receives the message.
     #[serde(default)]
     pub local: bool,
 }
@@ -203,8 +214,9 @@ pub enum Report {
         protocol: u32,
         pid: u32,
         version: &'static str,
-        /// Orders that later releases have added, and fields of theirs that must not be passed over. Who is asked something else says `error`, which an agent would take for the
-        /// answer to what it applies.
+        /// Requests that later releases have added, and new fields that must not be ignored. An
+        /// older proxy answers unknown requests with `error`, which the agent would treat as the
+        /// reply to its `apply`.
         answers: &'static [&'static str],
     },
     Applied {
@@ -221,7 +233,7 @@ pub enum Report {
     },
     Outage(Outage),
     Commands {
-        /// How long was counted, up to 60; less when the process is younger.
+        /// Counted period in seconds: up to 60, less if the process is younger.
         seconds: f64,
         databases: Vec<Commands>,
     },
@@ -231,11 +243,11 @@ pub enum Report {
     Error {
         message: String,
     },
-    /// To a successor: this line carries a listening socket.
+    /// To a successor: a listening socket is attached to this line.
     Socket {
         at: SocketAddr,
     },
-    /// To a successor: all sockets have been sent, and this was the desired state.
+    /// To a successor: all sockets have been sent, and this is the desired state.
     Handover {
         state: State,
     },

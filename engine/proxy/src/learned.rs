@@ -1,50 +1,53 @@
-//! Commands that the table does not have, of newer engines and of modules: what the shard says of them in its COMMAND.
+//! Commands that are not in the table, of newer engines and of modules, as the shard describes them
+//! in its COMMAND reply.
 
 use crate::command::{self, Class, Command, Handling, Keys, UNKNOWN, command};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// What the engine of one database knows.
+/// Commands of the engine of one database.
 #[derive(Debug, Default)]
 pub struct Learned {
     commands: HashMap<Vec<u8>, &'static Command>,
-    /// The version and the modules of which it was learned.
+    /// The server, version and modules in the HELLO reply for which the commands were learned.
     of: Option<Vec<Vec<u8>>>,
 }
 
-/// Every command that was learned once, by any thread; they live as long as the process.
+/// Every command that any thread has learned. Entries live as long as the process.
 static ALL: Mutex<Vec<&'static Command>> = Mutex::new(Vec::new());
-/// No engine with all its modules has as many.
+/// More than any engine with all its modules has.
 const MOST: usize = 4096;
 
 impl Learned {
-    /// What is not known here either goes to the home shard, so that the engine words the error.
+    /// Returns the learned command. An unknown one goes to the home shard, which returns the
+    /// engine's error.
     #[cold]
     pub fn find(&self, name: &[u8]) -> &'static Command {
         self.commands.get(&name.to_ascii_lowercase()).copied().unwrap_or(&UNKNOWN)
     }
 
-    /// Whether the shard that says this to HELLO is to be asked what it knows; answers so once for each kind of engine.
+    /// Whether the shard with this HELLO reply must be queried for its commands. True once for each
+    /// new combination of server, version and modules.
     pub fn is_other_engine(&mut self, hello: &[u8]) -> bool {
         let fields = resp::items(hello).unwrap_or_default();
-        let told = fields
+        let identity = fields
             .chunks_exact(2)
             .filter(|pair| matches!(resp::text(pair[0]), Some(b"server" | b"version" | b"modules")));
-        let engine = Some(told.map(|pair| pair[1].to_vec()).collect());
+        let engine = Some(identity.map(|pair| pair[1].to_vec()).collect());
         let is_other = self.of != engine;
         self.of = engine;
         is_other
     }
 
-    /// The shard that was asked did not live to answer.
+    /// Repeats the query, because the shard was lost before it answered.
     pub fn ask_again(&mut self) {
         self.of = None;
     }
 
-    /// From the reply to COMMAND.
+    /// Parses the reply to COMMAND.
     pub fn learn(&mut self, reply: &[u8]) {
         let Some(rows) = resp::items(reply) else {
-            // Not everybody may ask.
+            // The user may lack permission for COMMAND.
             self.of = None;
             return;
         };
@@ -53,7 +56,7 @@ impl Learned {
     }
 }
 
-/// Of the one that was learned after so many others.
+/// Returns the name of the learned command with this index.
 pub(crate) fn name_of(number: u16) -> Option<&'static str> {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.get(usize::from(number)).map(|command| command.name)
@@ -81,7 +84,7 @@ fn parse(row: &[&[u8]]) -> Option<&'static Command> {
         () => Class::Other,
     };
     let handling = match () {
-        // About the process, or about the connection, which others share.
+        // It concerns the server process, or the connection, which other clients share.
         () if has("admin") || has("pubsub") || has("no_auth") => Handling::Refuse,
         () if has("blocking") => Handling::Block,
         () if has("module") => Handling::Run,
@@ -91,7 +94,7 @@ fn parse(row: &[&[u8]]) -> Option<&'static Command> {
     remember(name, |name| command(name, arity, class, keys, handling))
 }
 
-/// The first key specification that counts keys, or finds them behind the word STREAMS.
+/// Returns the first key specification that counts keys or finds them after the word STREAMS.
 fn counted(specs: &[u8]) -> Option<Keys> {
     resp::items(specs)?.into_iter().find_map(|spec| {
         let spec = resp::items(spec)?;
@@ -116,7 +119,8 @@ fn field<'a>(pairs: &[&'a [u8]], name: &[u8]) -> Option<&'a [u8]> {
 
 fn remember(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<&'static Command> {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    // The same command of other modules may be another one: names are shared, the rest is compared.
+    // A command of the same name in another module may differ: names are shared, all other
+    // properties are compared.
     let name: &'static str = match all.iter().find(|known| known.name == name) {
         Some(known) => known.name,
         None if all.len() >= MOST => return None,
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_has_not_is_learned() {
+    fn commands_missing_from_the_table_are_learned() {
         let keynum = "*1\r\n%2\r\n+begin_search\r\n%2\r\n+type\r\n+index\r\n+spec\r\n%1\r\n+index\r\n:1\r\n\
                       +find_keys\r\n%2\r\n+type\r\n+keynum\r\n+spec\r\n%1\r\n+keynumidx\r\n:0\r\n";
         let rows = [
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_engine_is_asked_once() {
+    fn each_engine_version_is_queried_once() {
         let mut learned = Learned::default();
         let hello = |version: &str| format!("*4\r\n$7\r\nversion\r\n$5\r\n{version}\r\n$2\r\nid\r\n:1\r\n");
         assert!(learned.is_other_engine(hello("8.0.1").as_bytes()));

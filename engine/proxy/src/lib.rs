@@ -1,7 +1,7 @@
 //! The endpoint: one process per node in front of every database that has an endpoint there.
 //!
-//! `process.rs` starts and stops everything; `acceptor.rs` gives new clients to the threads of `worker.rs`;
-//! `control.rs` is all that agent and proxy say to each other.
+//! `process.rs` starts and stops everything; `acceptor.rs` assigns new clients to the threads of
+//! `worker.rs`; `control.rs` defines all messages between agent and proxy.
 
 pub mod acceptor;
 pub mod budget;

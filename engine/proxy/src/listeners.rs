@@ -1,4 +1,4 @@
-//! The listening sockets of all databases: opened, kept and closed as the desired state says.
+//! The listening sockets of all databases: opened, kept and closed according to the desired state.
 
 use crate::acceptor::Listener;
 use crate::control::{Database, DatabaseError};
@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// When the files of a database's TLS were written; of one that is missing, nothing.
+/// Modification times of the TLS files of a database; `None` for a missing file.
 type Stamps = Vec<Option<SystemTime>>;
 
 struct Entry {
@@ -25,9 +25,9 @@ struct Entry {
 #[derive(Default)]
 pub struct Listeners {
     by_uid: BTreeMap<u64, Entry>,
-    /// Kept for as long as the process lives, because the totals are.
+    /// Kept for the lifetime of the process, because the totals are cumulative.
     connections: BTreeMap<u64, Arc<Connections>>,
-    /// Sockets of the predecessor, until they are wanted.
+    /// Sockets of the predecessor that have not been assigned yet.
     inherited: BTreeMap<SocketAddr, OwnedFd>,
     stamps: BTreeMap<u64, Stamps>,
 }
@@ -37,7 +37,8 @@ impl Listeners {
         self.inherited = sockets;
     }
 
-    /// Opens what is missing, closes what is not wanted; what cannot be done is said and tried again next time.
+    /// Opens missing sockets and closes obsolete ones. Returns the failures, which are retried with
+    /// the next call.
     pub fn apply(&mut self, databases: &[Arc<Database>]) -> Vec<DatabaseError> {
         self.by_uid.retain(|uid, _| databases.iter().any(|database| database.uid == *uid));
         let mut failures = Vec::new();
@@ -54,7 +55,7 @@ impl Listeners {
         let ip: IpAddr =
             database.address.parse().map_err(|error| format!("{}: {error}", database.address))?;
         let at = SocketAddr::new(ip, database.port);
-        // Read again each time: a renewed certificate is used from the next connection on.
+        // Read each time, so that a renewed certificate is used for the next connection.
         let tls = database.tls.as_ref().map(tls::server_config).transpose()?;
         let fd = match self.by_uid.get(&database.uid) {
             Some(entry) if entry.at == at => Arc::clone(&entry.fd),
@@ -76,7 +77,7 @@ impl Listeners {
         Arc::clone(self.connections.entry(uid).or_default())
     }
 
-    /// For the acceptor.
+    /// Returns the listeners for the acceptor.
     pub fn current(&mut self) -> Vec<Listener> {
         let uids: Vec<_> = self.by_uid.keys().copied().collect();
         uids.into_iter().map(|uid| self.listener(uid)).collect()
@@ -88,7 +89,7 @@ impl Listeners {
         Listener { uid, fd: Arc::clone(fd), tls: tls.clone(), max_connections: *max_connections, connections }
     }
 
-    /// Addresses and sockets, to be handed to a successor.
+    /// Returns addresses and sockets for a successor.
     pub fn sockets(&self) -> Vec<(SocketAddr, Arc<OwnedFd>)> {
         self.by_uid.values().map(|entry| (entry.at, Arc::clone(&entry.fd))).collect()
     }

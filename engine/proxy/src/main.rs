@@ -1,4 +1,5 @@
-//! `shardboard-proxy --control PATH`: serves what the agent applies over the socket at PATH until told to drain.
+//! `shardboard-proxy --control PATH`: serves the databases that the agent applies over the socket
+//! at PATH, until it receives `drain`.
 
 use std::process::ExitCode;
 

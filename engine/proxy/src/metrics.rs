@@ -1,4 +1,4 @@
-//! The metrics of a process, summed over its workers; what `control.rs` sends each second.
+//! The metrics of a process, summed over its workers. Sent every second, see `control.rs`.
 
 use crate::command::{CLASSES, Class};
 use crate::stats::{Connections, Failure, Stats};
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 #[derive(Debug, Serialize)]
 pub struct Metrics {
-    /// Milliseconds since 1970.
+    /// Unix time in milliseconds.
     pub at: u64,
     pub started_at: u64,
     pub pid: u32,
@@ -25,7 +25,8 @@ pub struct DatabaseMetrics {
     pub threads: usize,
     pub requests: BTreeMap<&'static str, u64>,
     pub responses: BTreeMap<&'static str, u64>,
-    /// Answered with an error of the proxy's own, or with MOVED; not among the others.
+    /// Requests answered by the proxy with an error or with MOVED. Not included in the other
+    /// counters.
     pub unserved: BTreeMap<&'static str, u64>,
     pub errors: BTreeMap<&'static str, u64>,
     pub bytes_in: u64,
@@ -33,8 +34,8 @@ pub struct DatabaseMetrics {
     pub connections: u32,
     pub connections_total: u64,
     pub connections_rejected: u64,
-    /// `[microseconds, count]`: the highest value of each used bucket (3 significant digits) and how many replies
-    /// took that long.
+    /// `[microseconds, count]`: the highest value of each used bucket (3 significant digits) and
+    /// the number of replies with that latency.
     pub latency: BTreeMap<&'static str, Vec<(u64, u64)>>,
 }
 

@@ -1,4 +1,5 @@
-//! The process: starts everything, obeys the agent, reports each second, stops everything.
+//! The main thread of the process: starts and stops everything, executes requests of the agent, and
+//! reports every second.
 
 mod agents;
 mod measure;
@@ -28,7 +29,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What happens to the process.
+/// An event for the main thread.
 pub enum Event {
     Connected {
         agent: u64,
@@ -42,9 +43,9 @@ pub enum Event {
         agent: u64,
     },
     Report(Report),
-    /// A worker has lost a shard, or has it again.
+    /// A worker has lost a shard, or reached it again.
     Outage(Part),
-    /// A client wants to know of all clients.
+    /// A client has requested the list of all clients.
     List(Arc<Listing>),
     Terminate,
 }
@@ -56,7 +57,7 @@ struct Process {
     acceptor: Acceptor,
     listeners: Listeners,
     workers: Vec<(Handle, JoinHandle<()>)>,
-    /// Still finish clients, and still count.
+    /// Workers that still complete requests of their clients and still count.
     retired: Vec<(Handle, JoinHandle<()>)>,
     started: usize,
     databases: Vec<Arc<Database>>,
@@ -69,14 +70,14 @@ struct Process {
 
 const MAX_THREADS: usize = 256;
 
-/// Runs until the agent or SIGTERM says to drain and everything has been finished.
+/// Runs until the agent or SIGTERM requests draining and all clients are gone.
 pub fn run(control: &Path) -> io::Result<()> {
     raise_descriptor_limit();
     let (sender, events) = channel();
-    let turn = place::turn(control)?;
+    let startup_lock = place::turn(control)?;
     let predecessor = takeover::ask(control);
     let (listener, place) = Place::take(control)?;
-    drop(turn);
+    drop(startup_lock);
     agents::listen(listener, sender.clone())?;
     terminate_on_signal(sender.clone())?;
     let mut process = Process {
@@ -100,22 +101,23 @@ pub fn run(control: &Path) -> io::Result<()> {
         process.succeed(predecessor);
     }
     process.serve();
-    // A path that somebody else has removed is no failure.
+    // It is no error if the path has already been removed.
     let _ = place.leave();
     Ok(())
 }
 
-/// Reports are made just after a second of the clock begins: they say what happened in the one before, and whoever samples
-/// other things on the second finds them there.
+/// Returns the time just after the start of the next second. Reports describe the past second, so
+/// that samples taken on the second find the current values.
 fn next_second() -> Instant {
     Instant::now() + Duration::from_millis(1_001 - resources::unix_millis() % 1_000)
 }
 
-/// Ten thousand clients need as many descriptors; the soft limit is often 1024.
+/// Raises the soft limit of descriptors, which is often 1024, because each client needs one.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Without the right to raise it the limit stays, and accepting says so when it is met.
+    // Without permission to raise it, the limit stays. The acceptor logs an error when it is
+    // reached.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
@@ -179,7 +181,7 @@ impl Process {
 
     fn obey(&mut self, agent: u64, order: Order) {
         match order {
-            // What it would begin now would never be told to end.
+            // A draining process would never stop what it starts now.
             Order::Apply(_) | Order::Threads { .. } if self.draining => {
                 self.agents.tell(agent, &Report::Error { message: "this process is stopping".into() });
             }
@@ -245,7 +247,7 @@ impl Process {
         }
     }
 
-    /// Starts or retires workers. Those that are retired give their clients to the others.
+    /// Starts or retires workers. Retired workers pass their clients to the others.
     fn set_threads(&mut self, threads: usize) -> io::Result<()> {
         let threads = threads.clamp(1, MAX_THREADS);
         let before = self.workers.len();
@@ -279,7 +281,7 @@ impl Process {
         Ok(())
     }
 
-    /// Serves what the predecessor served, and only then lets it stop.
+    /// Starts to serve the databases of the predecessor before the predecessor stops.
     fn succeed(&mut self, mut predecessor: takeover::Predecessor) {
         self.listeners.inherit(std::mem::take(&mut predecessor.sockets));
         for failure in self.apply(std::mem::take(&mut predecessor.state)) {
@@ -319,7 +321,7 @@ impl Process {
         self.renew_certificates();
     }
 
-    /// Files that were replaced in place are used without being told.
+    /// Loads certificate files that were replaced in place, without a request of the agent.
     fn renew_certificates(&mut self) {
         if self.draining || !self.listeners.are_renewed(&self.databases) {
             return;

@@ -1,8 +1,10 @@
-//! Which requests may be answered with more than one reply.
+//! Which requests may cause more than one reply.
 //!
-//! The engine copies parts of some requests into error texts without removing line breaks. On a connection that many
-//! clients share, what follows such a line break would be taken for the reply to the next request. Commands of the table are
-//! trusted as far as `engine/conformance/reply_injection.py` has tried them; `reply_injection.json` beside it is the result.
+//! The engine copies parts of some requests into error texts without removing line breaks. On a
+//! connection that many clients share, the text after such a line break would be taken for the
+//! reply to the next request. Commands of the table are trusted as far as
+//! `engine/conformance/reply_injection.py` has tested them; `reply_injection.json` in the same
+//! directory contains the result.
 
 use crate::command::Handling;
 use resp::Args;
@@ -10,30 +12,31 @@ use resp::Args;
 /// What is known about the replies to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// No reply of the engine contains line breaks of the request outside of a value.
+    /// No reply of the engine contains line breaks of the request outside a value.
     Safe,
-    /// Runs or loads a script: the engine quotes its first line as it is, and in some versions its errors.
+    /// Runs or loads a script. The engine quotes the first line of the script verbatim, and in some
+    /// versions also its errors.
     Script,
-    /// Quotes the request, or code in it, as it is.
+    /// Quotes the request, or code in it, verbatim.
     Unsafe,
-    /// Of a module or of an engine that is newer than the table.
+    /// A command of a module, or of an engine that is newer than the table.
     Unknown,
 }
 
-/// What a request needs so that it cannot harm other clients. In ascending order.
+/// Measure that a request requires so that it cannot harm other clients, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Risk {
     #[default]
     None,
-    /// A fence behind it, unless the engine is known to remove line breaks from the errors of scripts.
+    /// A fence after it, unless the engine is known to remove line breaks from errors of scripts.
     Script,
-    /// A fence behind it: a request with a random text that must be the next reply.
+    /// A fence after it: a request with a random text that must be the next reply.
     Unknown,
-    /// A connection of the client's own that is closed afterwards.
+    /// A dedicated connection that is closed afterwards.
     Unsafe,
 }
 
-/// For commands of the table.
+/// Returns the proof for commands of the table.
 pub const fn proof(handling: Handling) -> Proof {
     match handling {
         Handling::Run | Handling::Script => Proof::Script,
@@ -55,15 +58,15 @@ fn risk_of_arguments(proof: Proof, args: &Args<'_>) -> Risk {
     let has_line_break = |arg: &[u8]| arg.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
     match proof {
         Proof::Safe => Risk::None,
-        // EVAL has the script as first argument, SCRIPT LOAD as second.
+        // The script is the first argument of EVAL and the second of SCRIPT LOAD.
         Proof::Script if args.iter().skip(1).take(2).all(has_plain_first_line) => Risk::Script,
         Proof::Unknown if !args.iter().any(has_line_break) => Risk::Unknown,
         Proof::Script | Proof::Unsafe | Proof::Unknown => Risk::Unsafe,
     }
 }
 
-/// Whether the first line is none that the engine interprets, or one for Lua without quotes and escapes: quoted words may
-/// contain line breaks as escapes.
+/// Whether the engine does not interpret the first line, or it is a Lua header without quotes and
+/// escapes. Quoted words may contain escaped line breaks.
 fn has_plain_first_line(script: &[u8]) -> bool {
     let Some(rest) = script.strip_prefix(b"#!") else { return true };
     let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -73,12 +76,14 @@ fn has_plain_first_line(script: &[u8]) -> bool {
     is_lua && line.iter().all(is_plain)
 }
 
-/// Versions whose errors of Lua scripts contain no line breaks of the script, as the sweep has shown.
+/// Versions whose errors of Lua scripts contain no line breaks of the script, according to
+/// `reply_injection.json`.
 const SAFE_SCRIPTS: [&[u8]; 1] = [b"9.1."];
-/// Modules that cannot change this: the engine's own Lua, and Shardboard's module for values on flash.
+/// Modules that do not affect this: the engine's own Lua, and Shardboard's module for values on
+/// flash.
 const SAFE_MODULES: [&[u8]; 2] = [b"lua", b"tier"];
 
-/// Whether scripts need no fence at the shard that replied this to HELLO.
+/// Whether scripts need no fence at the shard with this HELLO reply.
 pub fn has_safe_scripts(hello: &[u8]) -> bool {
     let fields = resp::items(hello).unwrap_or_default();
     let value = |name: &[u8]| {
@@ -95,8 +100,8 @@ pub fn has_safe_scripts(hello: &[u8]) -> bool {
     is_valkey && SAFE_SCRIPTS.iter().any(|known| version.starts_with(known)) && modules.iter().all(is_safe)
 }
 
-/// Whether the engine takes the request for HTTP, closes the connection and logs an attack. It compares C strings, so a name
-/// ends at a NUL.
+/// Whether the engine treats the request as HTTP, closes the connection and logs an attack. It
+/// compares C strings, so a name ends at a NUL.
 pub fn is_http(name: &[u8]) -> bool {
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
@@ -117,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_need_a_connection_if_their_first_line_may_contain_line_breaks() {
+    fn scripts_need_a_dedicated_connection_if_their_first_line_may_contain_line_breaks() {
         for script in [
             &b"return 1"[..],
             b"return '\r\n'",
@@ -141,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_commands_are_fenced_or_isolated_and_values_are_free() {
+    fn unknown_commands_are_fenced_or_isolated_and_values_are_unrestricted() {
         assert_eq!(risk_of(&[b"JSON.GET", b"a"]), Risk::Unknown);
         assert_eq!(risk_of(&[b"JSON.GET", b"a\r\n+b"]), Risk::Unsafe);
         assert_eq!(risk_of(&[b"NO\nSUCH"]), Risk::Unsafe);
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_safe_at_versions_that_were_tried_without_foreign_modules() {
+    fn scripts_are_safe_with_tested_versions_and_known_modules() {
         let hello = |version: &str, modules: &[&str]| {
             let modules: Vec<_> =
                 modules.iter().map(|name| format!("%2\r\n+name\r\n+{name}\r\n+ver\r\n:1\r\n")).collect();
@@ -164,13 +169,13 @@ mod tests {
         assert!(!has_safe_scripts(b"-NOAUTH\r\n"));
     }
 
-    /// The committed result of the sweep, for each engine.
+    /// The committed result of `reply_injection.py`, by engine version.
     fn sweep() -> Value {
         serde_json::from_str(include_str!("../../conformance/reply_injection.json")).unwrap()
     }
 
     #[test]
-    fn commands_that_are_taken_for_safe_were_tried_and_quote_nothing() {
+    fn commands_considered_safe_were_tested_and_quote_no_request() {
         let sweep = sweep();
         let leaks: Vec<&str> = sweep
             .as_object()
@@ -187,7 +192,7 @@ mod tests {
                 tried.iter().any(|name| name.as_str().unwrap().split('|').next() == Some(command.name));
             assert!(
                 is_tried || matches!(command.handling, Handling::Refuse | Handling::Monitor),
-                "{} was not tried",
+                "{} was not tested",
                 command.name
             );
         }

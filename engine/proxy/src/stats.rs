@@ -1,4 +1,5 @@
-//! What one worker counts for one database, since it was asked last. Plain numbers: the worker is the only writer.
+//! Counters of one worker for one database since the last report. Plain numbers, because the worker
+//! is the only writer.
 
 use crate::budget::Used;
 use crate::command::{CLASSES, Class};
@@ -19,7 +20,7 @@ pub enum Failure {
     Reset,
     Protocol,
     Maxclients,
-    /// Closed because its database occupied more than its share of the memory.
+    /// A client was disconnected because its database used more than its share of the memory.
     Memory,
     Other,
 }
@@ -41,7 +42,7 @@ impl Failure {
         "other",
     ];
 
-    /// By the first word of an error reply.
+    /// Returns the failure for the first word of an error reply.
     pub fn of(reply: &[u8]) -> Self {
         let word = reply.get(1..).unwrap_or_default().split(|b| b.is_ascii_whitespace()).next();
         match word.unwrap_or_default() {
@@ -60,29 +61,31 @@ impl Failure {
 pub struct Stats {
     pub requests: [u64; CLASSES],
     pub responses: [u64; CLASSES],
-    /// Answered by the proxy itself with an error or with MOVED: neither requests nor responses, and their time tells nothing.
+    /// Answered by the proxy with an error or with MOVED. Not included in requests and responses,
+    /// and without latency.
     pub unserved: [u64; CLASSES],
     pub failures: [u64; 13],
     pub bytes_in: u64,
     pub bytes_out: u64,
-    /// Microseconds from a request's arrival until its reply left; made when first needed.
+    /// Microseconds from the arrival of a request until its reply was written. Allocated on first
+    /// use.
     pub latency: [Option<Histogram<u64>>; CLASSES],
-    /// Not added up since the start of the process, but kept for a minute: see `process/recent.rs`.
+    /// Not cumulative: kept for a minute, see `process/recent.rs`.
     pub commands: CommandCounts,
 }
 
-/// Replies to one command that arrived together and left together.
+/// Replies to one command that arrived together and were written together.
 #[derive(Debug, Clone, Copy)]
 pub struct Replies {
     /// Microseconds of the worker's clock.
     pub arrived: u64,
     pub class: Class,
-    /// The command's.
+    /// Index of the command.
     pub place: u16,
     pub served: u64,
-    /// Made here, without a shard: their time tells nothing.
+    /// Created by the proxy without a shard, so they have no latency.
     pub unserved: u64,
-    /// Of both, those that were errors.
+    /// Errors among both.
     pub errors: u64,
 }
 
@@ -105,7 +108,8 @@ impl Stats {
     fn served(&mut self, class: Class, micros: u64, count: u64) {
         self.responses[class as usize] += count;
         let histogram = self.latency[class as usize].get_or_insert_with(new_histogram);
-        // Not `saturating_record_n`: that clamps to what the histogram holds now, instead of letting it grow.
+        // Not `saturating_record_n`: it clamps to the current range of the histogram instead of
+        // extending it.
         histogram
             .record_n(micros.clamp(1, MAX_LATENCY_US), count)
             .expect("a histogram that grows holds any value");
@@ -173,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_latency_is_kept_within_a_thousandth() {
+    fn latencies_are_recorded_within_a_thousandth() {
         for micros in (0..27).map(|power| 3u64 << power) {
             let mut stats = Stats::default();
             stats.served(Class::Write, 1, 1);

@@ -1,4 +1,5 @@
-//! TLS of a database's listener, from the files that the agent names, and towards its shards on other nodes.
+//! TLS of a database: for its listener, from the files that the agent names, and for connections to
+//! its shards on other nodes.
 
 use crate::control::{ShardTls, Tls};
 use rustls::client::Resumption;
@@ -16,7 +17,7 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let builder = match &tls.client_ca {
-        None if tls.require_client_certificate => return Err("client certificates need a client CA".into()),
+        None if tls.require_client_certificate => return Err("client certificates require a client CA".into()),
         None => builder.with_no_client_auth(),
         Some(path) => {
             let mut roots = RootCertStore::empty();
@@ -35,26 +36,27 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
     Ok(Arc::new(config))
 }
 
-/// What the certificates of shards are for, whatever their addresses.
+/// Server name in the certificates of all shards, independent of their addresses.
 pub const SHARD: &str = "shard.internal";
 
-/// Of a database whose shards prove themselves by `tls`, and want a proof of who asks.
+/// Returns the configuration for a database whose shards use mutual TLS with `tls`.
 pub fn shard_config(tls: &ShardTls) -> Result<Arc<ClientConfig>, String> {
     let read = |text: &str| CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>();
-    let told = |error: &dyn std::fmt::Display| format!("the certificates of its shards: {error}");
+    let failure = |error: &dyn std::fmt::Display| format!("shard certificates: {error}");
     let mut roots = RootCertStore::empty();
-    for certificate in read(&tls.authorities).map_err(|error| told(&error))? {
-        roots.add(certificate).map_err(|error| told(&error))?;
+    for certificate in read(&tls.authorities).map_err(|error| failure(&error))? {
+        roots.add(certificate).map_err(|error| failure(&error))?;
     }
-    let chain = read(&tls.certificate).map_err(|error| told(&error))?;
-    let key = PrivateKeyDer::from_pem_slice(tls.key.as_bytes()).map_err(|error| told(&error))?;
+    let chain = read(&tls.certificate).map_err(|error| failure(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(tls.key.as_bytes()).map_err(|error| failure(&error))?;
     let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| told(&error))?
+        .map_err(|error| failure(&error))?
         .with_root_certificates(roots)
         .with_client_auth_cert(chain, key)
-        .map_err(|error| told(&error))?;
-    // The engine gives its sessions no context, and OpenSSL takes none back that has a client's certificate and no context.
+        .map_err(|error| failure(&error))?;
+    // The engine sets no session ID context, and OpenSSL rejects the resumption of sessions with a
+    // client certificate and no context.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }

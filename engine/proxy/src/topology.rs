@@ -1,20 +1,21 @@
-//! Which shard owns which slot: as applied by the agent, corrected by MOVED. Pure values, no connections.
+//! The owner of each slot: as applied by the agent, corrected by MOVED replies. Pure values, no
+//! connections.
 
 use crate::control::{Database, Mode, Role};
 use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
 
-/// A process that commands are sent to. Its number stays the same for the life of the worker's database, so
-/// connections can be found by it.
+/// A server process that commands are sent to. Its number is constant for the lifetime of the
+/// worker's database, so that connections can be indexed by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub address: SocketAddr,
     pub unix_socket: Option<String>,
-    /// The endpoint that serves this shard, by its number in `proxies`.
+    /// Index in `proxies` of the endpoint that serves this shard.
     pub proxy: Option<usize>,
-    /// Whether it was a primary when last heard of.
+    /// Whether it was a primary according to the latest information.
     pub primary: bool,
-    /// Whether the agent has named it with what it applied last.
+    /// Whether it is in the last shard list of the agent.
     listed: bool,
 }
 
@@ -26,10 +27,11 @@ pub struct Topology {
     pub version: Option<u64>,
     pub targets: Vec<Target>,
     slots: Box<[TargetNumber]>,
-    /// One slot of each primary, in the order of their lowest slots: where fanned out commands go.
+    /// One slot of each primary, in the order of their lowest slots. Commands for all shards are
+    /// sent to these.
     representatives: Vec<u16>,
     local_proxy: Option<usize>,
-    /// Where the endpoints are.
+    /// Addresses of the endpoints.
     proxies: Vec<String>,
     is_cluster: bool,
 }
@@ -49,12 +51,12 @@ impl Default for Topology {
 }
 
 impl Topology {
-    /// Of a database that is gone; nobody may ask it for a slot.
+    /// Returns a topology for a removed database. It must not be queried for slots.
     pub fn empty() -> Self {
         Self { slots: Box::default(), ..Self::default() }
     }
 
-    /// Adopts what the agent says; `false` when it is not newer than what is known.
+    /// Adopts the state of the agent. Returns `false` if it is not newer than the known state.
     pub fn adopt(&mut self, database: &Database) -> bool {
         if self.version.is_some_and(|version| database.version <= version) {
             return false;
@@ -93,7 +95,8 @@ impl Topology {
         }
     }
 
-    /// The number of the process at this address, if the agent says that it is one of this database.
+    /// Returns the number of the process at this address if the agent has named it for this
+    /// database.
     pub fn listed(&self, address: SocketAddr) -> Option<TargetNumber> {
         let number = self.targets.iter().position(|target| target.address == address && target.listed)?;
         Some(number as TargetNumber)
@@ -107,7 +110,8 @@ impl Topology {
         self.targets.len() as TargetNumber - 1
     }
 
-    /// A shard said that `slot` belongs to that one. `false`: known already.
+    /// Records that `slot` belongs to `number` according to a shard. Returns `false` if that was
+    /// known already.
     pub fn moved(&mut self, slot: u16, number: TargetNumber) -> bool {
         let owner = &mut self.slots[usize::from(slot % SLOTS)];
         if *owner == number {
@@ -135,30 +139,35 @@ impl Topology {
         (number != NOBODY).then_some(number)
     }
 
-    /// One slot of every primary this endpoint stands for: all of them, or those of its own node.
+    /// Returns one slot of every primary that this endpoint represents: all primaries, or in
+    /// cluster mode those assigned to it.
     pub fn representatives(&self) -> impl Iterator<Item = u16> {
         self.representatives.iter().copied().filter(|&slot| self.is_ours(slot))
     }
 
-    /// Where commands without a key go. With cluster clients on a node without primaries: anywhere.
+    /// Returns the slot for commands without a key. In cluster mode on a node without primaries,
+    /// any slot.
     pub fn home(&self) -> u16 {
         self.representatives().next().or(self.representatives.first().copied()).unwrap_or(0)
     }
 
-    /// Whether a client may use this slot here; always, unless it speaks the cluster protocol.
+    /// Whether a client may use this slot here. Always true for clients that do not use the cluster
+    /// protocol.
     #[inline]
     pub fn is_ours(&self, slot: u16) -> bool {
         !self.is_cluster || self.proxy_of(slot).is_none_or(|proxy| Some(proxy) == self.local_proxy)
     }
 
-    /// The endpoint that serves the slot, by its number in the database's `proxies`. This one, if the agent has named none for
-    /// its owner: of a replica that has taken over, shards tell before the agent does.
+    /// Returns the index in `proxies` of the endpoint that serves the slot. It is this endpoint if
+    /// the agent has named none for the owner, because shards report a promoted replica before the
+    /// agent does.
     pub fn proxy_of(&self, slot: u16) -> Option<usize> {
         self.targets[usize::from(self.owner(slot)?)].proxy.or(self.local_proxy)
     }
 
-    /// The primaries that this endpoint watches, with one slot of each. Two endpoints do for each, on other nodes than its own
-    /// if there are any: what is lost with a node cannot tell of it.
+    /// Returns the primaries that this endpoint watches, with one slot of each. Two endpoints watch
+    /// each primary, if possible on other nodes than the primary, because an endpoint on a failed
+    /// node cannot report the failure.
     pub fn watched(&self) -> Vec<(u16, TargetNumber)> {
         let primaries = self.representatives.iter().enumerate();
         let own = primaries.filter_map(|(at, &slot)| Some((at, slot, self.owner(slot)?)));
@@ -174,7 +183,7 @@ impl Topology {
         at.zip(self.owner(slot)).is_some_and(|(at, target)| self.is_watcher(at, target))
     }
 
-    /// Of the primary at this place among all.
+    /// Whether this endpoint watches the primary with the index `at` among all primaries.
     fn is_watcher(&self, at: usize, target: TargetNumber) -> bool {
         let Some(local) = self.local_proxy else { return true };
         let node = self.targets[usize::from(target)].address.ip();
@@ -186,13 +195,14 @@ impl Topology {
         [at, at + 1].iter().any(|at| able[at % able.len()] == local)
     }
 
-    /// Inclusive ranges of slots that this one owns.
+    /// Returns the inclusive ranges of slots that the process owns.
     pub fn ranges_of(&self, number: TargetNumber) -> Vec<(u16, u16)> {
         let own = self.ranges(|slot| self.owner(slot).filter(|&owner| owner == number));
         own.into_iter().map(|(first, last, _)| (first, last)).collect()
     }
 
-    /// Inclusive ranges of slots with the same value of `key`; `None` values are left out.
+    /// Returns the inclusive ranges of slots with the same value of `key`. Slots with `None` are
+    /// omitted.
     pub fn ranges<T: PartialEq + Copy>(&self, key: impl Fn(u16) -> Option<T>) -> Vec<(u16, u16, T)> {
         let mut ranges: Vec<(u16, u16, T)> = Vec::new();
         for slot in 0..SLOTS {
@@ -211,7 +221,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The endpoint of node `local` of a database with primaries and endpoints on these nodes.
+    /// Returns the topology of the endpoint on node `local`, for a database with primaries and
+    /// endpoints on these nodes.
     fn seen_by(local: u8, primaries: &[u8], endpoints: &[u8]) -> Topology {
         let size = SLOTS / primaries.len() as u16;
         let shards: Vec<_> = (0u16..)
@@ -236,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn two_endpoints_of_other_nodes_watch_each_primary() {
+    fn two_endpoints_on_other_nodes_watch_each_primary() {
         let nodes = [1, 2, 3, 4];
         let primaries = [1, 1, 2, 3, 4, 4];
         let mut watchers = vec![Vec::new(); primaries.len()];
@@ -254,10 +265,10 @@ mod tests {
     }
 
     #[test]
-    fn a_single_endpoint_watches_all_wherever_they_are() {
+    fn a_single_endpoint_watches_all_primaries() {
         assert_eq!(seen_by(1, &[1, 2, 3], &[1]).watched().len(), 3);
         assert_eq!(seen_by(1, &[1, 1], &[1]).watched().len(), 2);
-        // No list of endpoints: it knows of itself alone.
+        // Without a list of endpoints, it knows only itself.
         assert_eq!(seen_by(1, &[1, 2], &[]).watched().len(), 2);
     }
 }

@@ -1,5 +1,6 @@
-//! One thread that serves a share of the clients: waits for sockets, looks at what they sent, sends to shards,
-//! and gives replies back. Everything in it belongs to this thread; the others send it messages.
+//! A thread that serves a share of the clients: it waits for sockets, handles requests, sends them
+//! to shards and returns the replies. All its data belongs to this thread; other threads send
+//! messages to it.
 //!
 //! bytes -> request (`intake`) -> command (`dispatch`) -> shard (`send`) -> reply (`replies`) -> client.
 
@@ -63,17 +64,17 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a worker has counted since it was asked last, by database.
+/// Counters of a worker since its last report, by database.
 pub type Counts = Vec<(u64, Stats)>;
 
-/// What other threads ask of a worker.
+/// Messages of other threads to a worker.
 pub enum Message {
-    /// Serve this database, or serve it differently.
+    /// Serve this database, or change how it is served.
     Apply {
         database: Arc<Database>,
         connections: Arc<Connections>,
     },
-    /// Its clients may finish; no new ones come.
+    /// Stop serving this database. Its clients are disconnected after their pending requests.
     Remove {
         uid: u64,
     },
@@ -84,31 +85,31 @@ pub enum Message {
         number: u64,
         seat: Seat,
     },
-    /// Say what was counted since the last time.
+    /// Send the counters since the last report.
     Measure,
     /// Describe the clients of a database.
     List(Arc<Listing>),
-    /// All have, for a client of this worker.
+    /// All workers have described theirs, for a client of this worker.
     Listed {
         asker: Asker,
         lines: Vec<(u64, String)>,
     },
-    /// A client of another worker.
+    /// Take over a client of another worker.
     Adopt(Box<Traveller>),
-    /// Give these new workers their share of the clients; there are `of` workers now.
+    /// Pass a share of the clients to these new workers. The total number of workers is now `of`.
     Share {
         with: Vec<Handle>,
         of: usize,
     },
-    /// Give all clients to these workers, then end.
+    /// Pass all clients to these workers, then end.
     Retire {
         to: Vec<Handle>,
     },
-    /// Finish all clients, then end. Idle ones may stay that long.
+    /// Complete the requests of all clients, then end. Idle clients may stay for `patience`.
     Drain {
         patience: Duration,
     },
-    /// Panic: how tests see what becomes of clients then.
+    /// Panic, for tests of the behaviour after a panic.
     #[cfg(test)]
     Fail,
 }
@@ -117,12 +118,12 @@ pub enum Message {
 pub struct Handle {
     messages: Sender<Message>,
     waker: Waker,
-    /// Clients it has, or is about to have.
+    /// Number of clients that are assigned to the worker, including those it has not accepted yet.
     pub clients: Arc<AtomicU32>,
 }
 
 impl Handle {
-    /// A worker that has ended takes no messages, and needs none.
+    /// Sends a message. A worker that has ended does not receive it, and does not need it.
     pub fn send(&self, message: Message) {
         if self.messages.send(message).is_ok() {
             self.waker.wake();
@@ -132,10 +133,10 @@ impl Handle {
 
 pub struct Worker {
     poll: Poll,
-    /// Its own, for answers of others.
+    /// Handle of this worker, for replies of other threads.
     handle: Handle,
     messages: Receiver<Message>,
-    /// To the thread that speaks with the agents.
+    /// Channel to the main thread, which communicates with the agents.
     events: Sender<Event>,
     counts: Sender<Counts>,
     budget: Arc<Budget>,
@@ -147,33 +148,33 @@ pub struct Worker {
     dbs: Vec<Db>,
     dirty_clients: Vec<Id>,
     dirty_backends: Vec<Id>,
-    /// Clients with output that may soon be joined by more.
+    /// Clients with output that is held back briefly, so that more can be added.
     deferred: Vec<Id>,
     deferrals: u32,
     gathered: u32,
     resume: Vec<Id>,
-    /// Clients whose turn was over before they were done.
+    /// Clients whose time slice ended before all their input was handled.
     later: Vec<Id>,
-    /// Databases of which a shard serves again.
+    /// Databases with a shard that serves again.
     released: Vec<usize>,
     scratch: Vec<u8>,
-    /// By slot, the part of the request that was split last.
+    /// For each slot, the part of the last request that was split.
     places: Vec<u16>,
     parser: RequestParser,
     next_tick: u64,
-    /// When idle clients are closed because the worker ends.
+    /// Time at which idle clients are closed because the worker ends.
     draining: Option<u64>,
     retiring: Option<Vec<Handle>>,
 }
 
 const SCRATCH: usize = 256 * 1024;
 const TICK: u64 = 20_000;
-/// Rounds that requests may wait for others to go with them.
+/// Maximum number of rounds that requests wait for further requests to the same shard.
 const GATHERED: u32 = 8;
-/// How long a worker that drains waits for clients in the middle of something.
+/// Time in microseconds that a draining worker waits for clients with pending requests.
 const DRAIN: u64 = 30_000_000;
 
-/// Starts a worker thread; `events` receives what the agent should know.
+/// Starts a worker thread. `events` receives the reports for the agent.
 pub fn start(
     number: usize,
     events: Sender<Event>,
@@ -191,7 +192,7 @@ pub fn start(
     Ok((handle, thread))
 }
 
-/// What connects a worker with the other threads, and is its successor's after it has failed.
+/// The connections of a worker to other threads. Its replacement inherits them after a failure.
 struct Shared {
     handle: Handle,
     messages: Receiver<Message>,
@@ -244,7 +245,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for sockets, that long at most, and does what they are ready for and what is due.
+    /// Waits for sockets for at most `patience`, then handles ready sockets and due work.
     fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> io::Result<()> {
         let more_first =
             !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.later.is_empty();
@@ -282,7 +283,7 @@ impl Worker {
         }
     }
 
-    /// Looks again at clients that waited, and gives clients what was produced, once per connection.
+    /// Resumes waiting clients and writes pending output, once per connection.
     fn settle(&mut self) {
         while !self.resume.is_empty() || !self.dirty_clients.is_empty() {
             while let Some(id) = self.resume.pop() {
@@ -292,8 +293,9 @@ impl Worker {
         }
     }
 
-    /// Requests wait until nothing else is ready, or a few rounds: what wakes a shard up costs as much for one
-    /// request as for ten. With nothing else to do that is one more look, a fraction of a microsecond.
+    /// Sends requests when no other socket is ready, or after a few rounds, because waking a shard
+    /// costs as much for one request as for ten. An idle worker only makes one additional poll,
+    /// which takes a fraction of a microsecond.
     fn flush_gathered(&mut self, is_idle: bool) {
         self.gathered += 1;
         if is_idle || self.gathered > GATHERED {
@@ -302,7 +304,7 @@ impl Worker {
         }
     }
 
-    /// Microseconds since the worker started, never 0.
+    /// Returns microseconds since the worker started, never 0.
     fn clock(&mut self) -> u64 {
         self.now = self.clock.micros();
         self.now
@@ -324,7 +326,7 @@ impl Worker {
                 Message::Retire { to } => self.retire(to),
                 Message::Drain { patience } => self.drain(patience),
                 #[cfg(test)]
-                Message::Fail => panic!("a test wants it"),
+                Message::Fail => panic!("requested by a test"),
             }
         }
     }
@@ -336,7 +338,7 @@ impl Worker {
             .filter(|db| !db.is_free)
             .map(|db| (db.config.uid, std::mem::take(&mut db.stats)))
             .collect();
-        // Nobody listens only when the process is ending.
+        // Fails only while the process is ending.
         let _ = self.counts.send(counts);
     }
 
@@ -370,7 +372,7 @@ impl Worker {
             self.retry_parked(db);
         }
         if is_sealed {
-            // From now on nothing of it goes over a wire in clear.
+            // No further data of this database may be sent unencrypted.
             self.finish_clients(|client| client.db == db && !client.stream.is_tls());
         }
         self.warm(db);
@@ -398,11 +400,11 @@ impl Worker {
     fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64, seat: Seat) {
         let Some(db) = self.db_of(uid) else { return };
         if self.dbs[db].config.tls.is_some() && !stream.is_tls() {
-            return; // Accepted before the listener knew.
+            return; // Accepted before the listener was replaced.
         }
         let id = self.welcome(Client::new(seat, stream, peer, db, number, self.now));
         if let Some(to) = self.retiring.clone() {
-            // Dealt to this worker before the accepting thread knew.
+            // Assigned to this worker before the acceptor knew the new list.
             self.retire(to);
         }
         self.client_ready(
@@ -416,9 +418,9 @@ impl Worker {
         client.topology_version = db.topology_version;
         db.identities[client.identity].clients += 1;
         let id = self.clients.insert(Box::new(client));
-        let client = self.clients.get(id).expect("it was just put there");
+        let client = self.clients.get(id).expect("it was just inserted");
         if let Err(error) = self.poll.add(client.stream.fd(), Source::Client(id), client.interest) {
-            eprintln!("worker: a client cannot be watched: {error}");
+            eprintln!("worker: cannot poll a client connection: {error}");
             self.close_client(id);
         }
         id

@@ -1,5 +1,5 @@
-//! The agents that are connected to the control socket. A thread reads each; writing is bounded in time, so that an
-//! agent that hangs cannot hold the process up.
+//! The agents connected to the control socket. A thread reads each connection. Writes have a
+//! timeout, so that an agent that hangs cannot block the process.
 
 use super::{Event, takeover};
 use crate::control::{PROTOCOL, Report, State};
@@ -19,7 +19,7 @@ pub(super) struct Agents {
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Passes on what agents say.
+/// Forwards the lines that agents send.
 pub(super) fn listen(listener: UnixListener, events: Sender<Event>) -> io::Result<()> {
     std::thread::Builder::new().name("control".into()).spawn(move || {
         for (agent, stream) in (1..).zip(listener.incoming()) {
@@ -37,7 +37,7 @@ fn introduce(agent: u64, stream: UnixStream, events: &Sender<Event>) -> io::Resu
     let reader = BufReader::new(stream.try_clone()?);
     let events = events.clone();
     std::thread::Builder::new().name(format!("agent-{agent}")).spawn(move || {
-        // Only fails when the process is ending.
+        // Fails only while the process is ending.
         let _ = events.send(Event::Connected { agent, stream });
         for line in reader.lines() {
             let Ok(line) = line else { break };
@@ -67,13 +67,14 @@ impl Agents {
         let mut line = serde_json::to_vec(report).expect("reports are made of plain values");
         line.push(b'\n');
         if stream.write_all(&line).is_err() {
-            // It reads nothing, or half a line: it has to connect again to know where it is.
+            // The agent does not read, or has received an incomplete line. It must reconnect to
+            // resume at a line boundary.
             let _ = stream.shutdown(std::net::Shutdown::Both);
             self.forget(agent);
         }
     }
 
-    /// Sends each listening socket with a line that says which it is, and the state after them.
+    /// Sends each listening socket with a line that names its address, followed by the state.
     pub(super) fn hand_over(&mut self, successor: u64, sockets: &[(SocketAddr, Arc<OwnedFd>)], state: State) {
         let Some(stream) = self.streams.get(&successor) else { return };
         for (at, socket) in sockets {

@@ -1,4 +1,4 @@
-//! What all workers have counted, added up since the start of the process.
+//! The counters of all workers, summed since the start of the process.
 
 use super::recent::Recent;
 use crate::control::Database;
@@ -20,7 +20,7 @@ pub(super) struct Measured {
     pub(super) recent: Recent,
 }
 
-/// A worker looks at its messages in every round of its loop.
+/// A worker handles its messages in every round of its loop, so it replies within this time.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Measured {
@@ -30,7 +30,8 @@ impl Measured {
         Self { started_at, totals: BTreeMap::new(), counts, counted, recent: Recent::new(Instant::now()) }
     }
 
-    /// Asks all at once and adds what comes in time; what comes later is added the next time.
+    /// Queries all workers at the same time and adds the replies that arrive in time. Later ones
+    /// are added at the next call.
     pub(super) fn collect(&mut self, workers: &[Handle]) {
         for handle in workers {
             handle.send(Message::Measure);

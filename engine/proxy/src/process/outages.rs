@@ -1,41 +1,44 @@
-//! A shard that answers no more, as all workers together have seen it.
+//! Outages of shards, merged from the observations of all workers.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What one worker has seen.
+/// Observation of one worker.
 #[derive(Debug, Clone)]
 pub struct Part {
     pub worker: usize,
     pub outage: Outage,
 }
 
-/// Times are milliseconds since 1970.
+/// Times are Unix times in milliseconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outage {
     pub uid: u64,
-    /// Of the primary that was lost.
+    /// Address of the lost primary.
     pub address: String,
     pub port: u16,
-    /// Inclusive ranges that it served.
+    /// Inclusive ranges of slots that it served.
     pub slots: Vec<(u16, u16)>,
-    /// When it answered a request for the last time; null: never.
+    /// Time of the last reply to a request. Null: it never replied.
     pub last_success_ms: Option<u64>,
-    /// When a connection to it was lost or refused, or it refused a request. With `uid`, `address` and `port` the name of it.
+    /// Time when a connection was lost or refused, or when the shard rejected a request. Identifies
+    /// the outage together with `uid`, `address` and `port`.
     pub noticed_ms: u64,
-    /// When it, or its promoted replica, answered a request for the first time after that; null: not yet.
+    /// Time of the first reply of the shard or its promoted replica after that. Null: the outage
+    /// continues.
     pub first_success_ms: Option<u64>,
-    /// Requests that waited for a primary meanwhile, however that ended.
+    /// Requests that waited for a primary during the outage, whether they succeeded or not.
     pub waited: u64,
-    /// Those that were answered with an error in the end, without having been executed.
+    /// Requests of these that were answered with an error without having been executed.
     pub failed: u64,
-    /// Those that it had got and not answered, of which nobody knows.
+    /// Requests sent to the shard without a reply: it is unknown whether they were executed.
     pub lost: u64,
-    /// Whether the proxy wrote by itself before and after: the times hold although no client asked.
+    /// Whether the proxy sent canary writes before and after, so that the times are valid even
+    /// without requests of clients.
     pub watched: bool,
 }
 
-/// Outages that at least one worker still sees, and what was told of those and of the ones before.
+/// Outages that at least one worker still observes, and the latest reports.
 #[derive(Debug, Default)]
 pub(super) struct Outages {
     open: BTreeMap<(u64, String, u16), Open>,
@@ -44,7 +47,8 @@ pub(super) struct Outages {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// As it was told first: it names the outage, so it stays although another worker may have noticed earlier.
+    /// As in the first report: it identifies the outage, so it stays even if another worker
+    /// detected the outage earlier.
     noticed_ms: u64,
     parts: BTreeMap<usize, Outage>,
 }
@@ -55,17 +59,20 @@ impl Open {
     }
 }
 
-/// Told again to every agent that connects: what the one before it heard may have ended with it.
+/// Number of reports that are sent to each agent that connects, because the previous agent may have
+/// ended before it processed them.
 const KEPT: usize = 128;
 
 impl Outages {
-    /// What the agent is to hear: that one begins, that it is over for one worker's clients, and what it was for each other's.
+    /// Adds an observation. Returns a report when the outage starts, when it ends for the clients
+    /// of one worker, and for each further worker.
     pub(super) fn add(&mut self, part: Part) -> Option<Outage> {
         let Part { worker, outage } = part;
         let key = (outage.uid, outage.address.clone(), outage.port);
         let open = self.open.entry(key.clone()).or_default();
         if outage.first_success_ms.is_none() && open.was_over_by(outage.noticed_ms) {
-            // Some worker has had no request for it since: that must not hide that it is lost again.
+            // A worker without requests for the shard has not observed the recovery. This must not
+            // hide a new outage.
             *open = Open::default();
         }
         let (is_first, has_ended) = (open.parts.is_empty(), outage.first_success_ms.is_some());
@@ -73,17 +80,17 @@ impl Outages {
             open.noticed_ms = outage.noticed_ms;
         }
         open.parts.insert(worker, outage);
-        let told = joined(open).filter(|_| is_first || has_ended);
+        let report = joined(open).filter(|_| is_first || has_ended);
         if open.parts.values().all(|part| part.first_success_ms.is_some()) {
             self.open.remove(&key);
         }
-        if let Some(told) = &told {
-            self.keep(told.clone());
+        if let Some(report) = &report {
+            self.keep(report.clone());
         }
-        told
+        report
     }
 
-    /// The newest that were told, each as it was told last, oldest first.
+    /// Returns the latest reports of the newest outages, oldest first.
     pub(super) fn told(&self) -> impl Iterator<Item = &Outage> {
         self.told.iter()
     }
@@ -106,7 +113,7 @@ impl Outages {
     }
 }
 
-/// What clients of any worker saw: the shard was there while it answered anyone.
+/// Merges the observations of all workers: the shard was available while it answered any client.
 fn joined(Open { noticed_ms, parts }: &Open) -> Option<Outage> {
     let one = parts.values().next()?;
     let sum = |of: fn(&Outage) -> u64| parts.values().map(of).sum();
@@ -147,24 +154,24 @@ mod tests {
     }
 
     #[test]
-    fn what_several_workers_saw_is_one_outage() {
+    fn observations_of_several_workers_are_one_outage() {
         let mut outages = Outages::default();
         assert_eq!(outages.add(part(1, 100, None)).unwrap().first_success_ms, None);
         assert!(outages.add(part(2, 110, None)).is_none());
-        let told = outages.add(part(1, 100, Some(300))).unwrap();
+        let report = outages.add(part(1, 100, Some(300))).unwrap();
         assert_eq!(
-            (told.last_success_ms, told.first_success_ms),
+            (report.last_success_ms, report.first_success_ms),
             (Some(110), Some(300)),
-            "an idle worker hides nothing"
+            "an idle worker does not hide the recovery"
         );
-        let told = outages.add(part(2, 110, Some(290))).unwrap();
-        assert_eq!((told.last_success_ms, told.noticed_ms), (Some(110), 105));
-        assert_eq!((told.first_success_ms, told.waited, told.failed), (Some(290), 4, 2));
+        let report = outages.add(part(2, 110, Some(290))).unwrap();
+        assert_eq!((report.last_success_ms, report.noticed_ms), (Some(110), 105));
+        assert_eq!((report.first_success_ms, report.waited, report.failed), (Some(290), 4, 2));
         assert!(outages.open.is_empty());
     }
 
     #[test]
-    fn an_outage_keeps_the_moment_that_names_it() {
+    fn the_detection_time_of_an_outage_does_not_change() {
         let mut outages = Outages::default();
         assert_eq!(outages.add(part(1, 110, None)).unwrap().noticed_ms, 115);
         assert!(outages.add(part(2, 100, None)).is_none());
@@ -173,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_is_lost_again_is_told_although_a_worker_had_no_request_meanwhile() {
+    fn a_second_outage_is_reported_even_if_a_worker_had_no_request_since_the_first() {
         let mut outages = Outages::default();
         outages.add(part(1, 100, None));
         outages.add(part(2, 100, None));
@@ -185,17 +192,17 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_kept_for_the_next_agent_as_it_was_told_last() {
+    fn the_latest_reports_are_kept_for_the_next_agent() {
         let mut outages = Outages::default();
         for begin in (0..300).map(|number| number * 1000) {
             outages.add(part(1, begin, None));
             outages.add(part(1, begin, Some(begin + 300)));
         }
         outages.add(part(1, 900_000, None));
-        let told: Vec<_> = outages.told().collect();
-        assert_eq!(told.len(), KEPT);
-        assert_eq!(told[KEPT - 2].first_success_ms, Some(299_300));
-        assert_eq!((told[KEPT - 1].noticed_ms, told[KEPT - 1].first_success_ms), (900_005, None));
+        let reports: Vec<_> = outages.told().collect();
+        assert_eq!(reports.len(), KEPT);
+        assert_eq!(reports[KEPT - 2].first_success_ms, Some(299_300));
+        assert_eq!((reports[KEPT - 1].noticed_ms, reports[KEPT - 1].first_success_ms), (900_005, None));
         outages.forget(1);
         assert_eq!(outages.told().count(), 0);
     }

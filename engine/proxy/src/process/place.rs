@@ -1,6 +1,7 @@
-//! The control path, and whose it is. Processes that are started at the same time come one after the other: each finds the
-//! one before it, takes over from it, and only the last one stays. Without that an agent that was killed just after it had
-//! started a process, and was started again before that one listened, would leave one behind that nobody reaches.
+//! Ownership of the control path. Processes that start at the same time wait for each other: each
+//! takes over from the previous one, and only the last one stays. Without this, an agent that was
+//! killed just after it had started a process, and restarted before that process listened, would
+//! leave behind an unreachable process.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -11,12 +12,12 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longer than who has the turn may wait for its predecessor.
+/// Longer than the lock holder may wait for its predecessor.
 const PATIENCE: Duration = Duration::from_secs(8);
 const STEP: Duration = Duration::from_millis(5);
 
-/// Nobody else looks for a predecessor or listens at the path until this is dropped.
-pub(super) struct Turn(#[expect(dead_code, reason = "closing the file ends the turn")] File);
+/// While it is held, no other process searches for a predecessor or starts to listen at the path.
+pub(super) struct Turn(#[expect(dead_code, reason = "closing the file releases the lock")] File);
 
 pub(super) fn turn(path: &Path) -> io::Result<Turn> {
     let lock = lock_beside(path)?;
@@ -26,7 +27,7 @@ pub(super) fn turn(path: &Path) -> io::Result<Turn> {
             Ok(()) => return Ok(Turn(lock)),
             Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
             Err(Errno::WOULDBLOCK) => {
-                let message = format!("another process has been starting here for {} s", PATIENCE.as_secs());
+                let message = format!("another process has held the startup lock for {} s", PATIENCE.as_secs());
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
             }
             Err(error) => return Err(error.into()),
@@ -39,16 +40,17 @@ fn lock_beside(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).mode(0o600).open(lock)
 }
 
-/// Where this process listens.
+/// The control socket of this process.
 pub(super) struct Place {
     path: PathBuf,
     inode: u64,
 }
 
 impl Place {
-    /// Only this user may connect.
+    /// Creates the socket. Only the user of this process may connect.
     pub(super) fn take(path: &Path) -> io::Result<(UnixListener, Self)> {
-        // Beside it first: whoever connects to the path finds either the old process or this one, never nothing.
+        // Bound to a temporary name first: a client that connects to the path always reaches either
+        // the old or the new process.
         let beside = path.with_extension("new");
         let _ = std::fs::remove_file(&beside);
         let listener = UnixListener::bind(&beside)?;
@@ -58,7 +60,7 @@ impl Place {
         Ok((listener, Self { path: path.to_owned(), inode }))
     }
 
-    /// Nothing is left there, unless it is another process's by now or about to be.
+    /// Removes the socket, unless another process owns the path or is about to.
     pub(super) fn leave(&self) -> io::Result<()> {
         let lock = lock_beside(&self.path)?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()

@@ -1,5 +1,6 @@
-//! What was counted of each command in the last minute. Kept here, in pieces of a few seconds, and told when somebody asks: who told
-//! it every second would send the histograms of hundreds of databases that nobody looks at.
+//! Counters of each command in the last minute. They are kept here, in pieces of a few seconds, and
+//! sent only on request: sending them every second would transfer the histograms of hundreds of
+//! databases that are not displayed.
 
 use crate::command_counts::{CommandMetrics, Counts, Sparse, joined};
 use crate::stats::Stats;
@@ -8,9 +9,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 const PIECE: Duration = Duration::from_secs(5);
-/// With the one that is not over: about a minute. `of` tells how long exactly, as a piece ends with the first second after its time.
+/// With the current piece, about a minute. `of` returns the exact period, because a piece ends with
+/// the first second after its length.
 const PIECES: usize = 11;
-/// Of one database, told to the agent: more than anybody is shown, so that those of all nodes can be joined.
+/// Maximum number of commands per database sent to the agent: more than are displayed, so that the
+/// commands of all nodes can be merged.
 const MOST: usize = 128;
 
 /// The commands of one database.
@@ -26,7 +29,7 @@ type Key = (u64, u16);
 pub(super) struct Recent {
     began: Instant,
     open: BTreeMap<Key, Counts>,
-    /// When each began, oldest first.
+    /// Completed pieces with their start time, oldest first.
     past: VecDeque<(Instant, BTreeMap<Key, Sparse>)>,
 }
 
@@ -35,14 +38,14 @@ impl Recent {
         Self { began: now, open: BTreeMap::new(), past: VecDeque::new() }
     }
 
-    /// What one worker has counted for one database since it was asked last.
+    /// Adds the counters of one worker for one database since its last report.
     pub(super) fn add(&mut self, uid: u64, stats: &Stats) {
         for (place, counts) in stats.commands.each() {
             self.open.entry((uid, place)).or_default().add(counts);
         }
     }
 
-    /// Once a second.
+    /// Called once a second.
     pub(super) fn pass(&mut self, now: Instant) {
         if now.duration_since(self.began) < PIECE {
             return;
@@ -54,16 +57,17 @@ impl Recent {
         }
     }
 
-    /// Of these databases, and how many seconds it was counted in.
+    /// Returns the commands of these databases and the period in seconds in which they were
+    /// counted.
     pub(super) fn of(&self, uids: &[u64], now: Instant) -> (f64, Vec<Commands>) {
         let since = self.past.front().map_or(self.began, |(began, _)| *began);
         let open = sparse(&self.open);
         let pieces = || self.past.iter().map(|(_, piece)| piece).chain([&open]);
-        let told = uids.iter().map(|&uid| {
+        let commands = uids.iter().map(|&uid| {
             let own = pieces().flat_map(|piece| piece.range((uid, 0)..=(uid, u16::MAX)));
             Commands { uid, commands: joined(own.map(|((_, place), part)| (*place, part)), MOST) }
         });
-        (now.duration_since(since).as_secs_f64(), told.collect())
+        (now.duration_since(since).as_secs_f64(), commands.collect())
     }
 
     pub(super) fn forget(&mut self, uid: u64) {
@@ -93,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_a_minute_ago_is_forgotten() {
+    fn commands_are_forgotten_after_a_minute() {
         let began = Instant::now();
         let at = |seconds: u64| began + Duration::from_secs(seconds);
         let mut recent = Recent::new(began);

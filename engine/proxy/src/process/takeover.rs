@@ -1,12 +1,14 @@
-//! A new process takes over from the one that listens at the same control path: for a new version, or after any
-//! change that only a new process can make. No connection is lost: the listening sockets themselves change hands
-//! (SCM_RIGHTS), with every client that waits in them; the old process keeps the clients it has, for a while.
+//! A new process takes over from the process that listens at the same control path, for a new
+//! version or another change that requires a new process. No connection is lost: the listening
+//! sockets are passed to the new process (SCM_RIGHTS) with the clients that wait in them. The old
+//! process keeps its clients for a limited time.
 //!
-//! 1. The new process connects to PATH and says `takeover`.
-//! 2. The old one sends each listening socket with a `socket` line, then `handover` with its state.
-//! 3. The new one applies that state, listens at PATH itself, and says `drain`.
-//! 4. The old one stops accepting, gives its clients time to leave, and ends. Agents that are connected to it hear
-//!    `draining`, and find the new process at PATH.
+//! 1. The new process connects to PATH and sends `takeover`.
+//! 2. The old process sends each listening socket with a `socket` line, then `handover` with its
+//!    state.
+//! 3. The new process applies that state, listens at PATH, and sends `drain`.
+//! 4. The old process stops accepting, gives its clients time to disconnect, and exits. Agents that
+//!    are connected to it receive `draining`, and find the new process at PATH.
 
 use crate::control::{Report, State};
 use rustix::net::{
@@ -32,7 +34,7 @@ pub(super) struct Predecessor {
     pub(super) state: State,
 }
 
-/// What the old process says that matters here.
+/// The messages of the old process that are used here.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Said {
@@ -46,7 +48,8 @@ enum Said {
     Other,
 }
 
-/// `None`: nobody listens there, or it does not hand over; then this process starts with nothing.
+/// Returns `None` if no process listens there or the handover fails. This process then starts
+/// without a state.
 pub(super) fn ask(control: &Path) -> Option<Predecessor> {
     let stream = UnixStream::connect(control).ok()?;
     match receive(stream) {
@@ -103,12 +106,12 @@ pub(super) fn send_socket(stream: &UnixStream, at: SocketAddr, socket: &OwnedFd)
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     let sent = sendmsg(stream, &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    // The socket went with the first byte.
+    // The socket was transferred with the first byte.
     (&*stream).write_all(&line[sent..])
 }
 
 impl Predecessor {
-    /// The new process serves now.
+    /// Sends `drain`, because the new process serves now.
     pub(super) fn dismiss(mut self) {
         let line = format!("{{\"type\":\"drain\",\"seconds\":{SECONDS}}}\n");
         if let Err(error) = self.stream.write_all(line.as_bytes()) {

@@ -1,5 +1,6 @@
-//! A connection to a shard. Requests of many clients follow one another on it, and replies come back in that
-//! order. A request's bytes stay here until it is answered, so it can be sent again, elsewhere.
+//! A connection to a shard. It carries the requests of many clients; replies arrive in the order of
+//! the requests. The bytes of a request are kept until it is answered, so that it can be sent again
+//! to the same or another shard.
 
 use crate::arena::Id;
 use crate::command::Class;
@@ -15,35 +16,35 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 
-/// Bytes that wait for the socket before clients are asked to wait.
+/// Unsent bytes above which clients must wait.
 pub const CONGESTED: usize = 4 << 20;
 
-/// What happens to a reply.
+/// How a reply is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// It is the client's.
+    /// Sent to the client.
     Reply,
-    /// Of what the proxy itself put in front of a client's request.
+    /// Discarded: the reply to a request that the proxy has sent before a client's request.
     Ignore,
-    /// Of the greeting of a new connection.
+    /// The reply to the login of a new connection.
     Greeting,
-    /// Of COMMAND, to learn what this engine knows.
+    /// The reply to COMMAND, which lists the commands of the engine.
     Commands,
-    /// Whether the shard says of itself what a script said, see `doubt.rs`.
+    /// Whether the shard itself confirms the error that a script returned, see `doubt.rs`.
     Probe,
     /// See `canary.rs`.
     Canary,
-    /// A random text, to be sure that the request in front of it was answered with one reply.
+    /// The reply to a random text, which confirms that the previous request had exactly one reply.
     Fence,
 }
 
-/// Whether a request changes that a connection holds something of its client's.
+/// Whether a request changes if the connection holds state of its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bond {
     Unchanged,
-    /// WATCH, from when it is sent.
+    /// WATCH, from the time it is sent.
     Begins,
-    /// EXEC and DISCARD, once answered.
+    /// EXEC and DISCARD, when answered.
     Ends,
 }
 
@@ -55,22 +56,22 @@ pub struct Pending {
     pub slot: u16,
     pub len: u32,
     pub bond: Bond,
-    /// What answers may be a script, whose words are not the shard's.
+    /// Whether a script may determine the reply, which then is not a statement of the shard.
     pub is_script: bool,
-    /// Whether its reply may be more than one.
+    /// Risk that the request causes more than one reply.
     pub risk: Risk,
-    /// Nobody here knows where its keys are; the shard that is asked first does.
+    /// Whether only the engine can find the keys. The first shard then redirects the request.
     pub roams: bool,
-    /// How often it was sent somewhere else.
+    /// Number of times that it was redirected.
     pub tries: u8,
-    /// Until when it may wait for a primary; 0 while it never had to.
+    /// Time until which it may wait for a primary; 0: it has not waited yet.
     pub deadline: u64,
-    /// Since when it blocks with the time that its bytes say; 0: since it came.
+    /// Time from which the timeout in its bytes counts; 0: since its arrival.
     pub blocks_since: u64,
 }
 
 impl Pending {
-    /// A request of the proxy's own.
+    /// Creates a request that the proxy sends itself.
     pub fn own(purpose: Purpose) -> Self {
         let asker = Asker { client: Id::NONE, number: 0, part: 0 };
         Self {
@@ -96,57 +97,58 @@ pub struct Backend {
     pub db: usize,
     pub target: TargetNumber,
     pub identity: usize,
-    /// Which of the shared ones to its target it is.
+    /// Index among the shared connections to the target.
     pub lane: usize,
-    /// The only client that uses this connection, if it must not be shared.
+    /// The only client of this connection, if it is dedicated.
     pub owner: Option<Id>,
     pub connected: bool,
-    /// Holds what its owner watches or has queued.
+    /// Whether it holds watched keys or queued commands of its owner.
     pub is_bound: bool,
     /// Between MULTI and the reply to EXEC.
     pub in_transaction: bool,
-    /// Everything it says is the owner's: a subscription or MONITOR.
+    /// Whether all its data belongs to the owner: a subscription or MONITOR.
     pub is_relayed: bool,
-    /// What the shard takes it for is no longer so: it answers what it was asked.
+    /// Whether its login is outdated. Pending requests are still answered.
     pub is_outdated: bool,
-    /// It sent something that is no reply to what it was asked.
+    /// Whether it has sent data that is not the reply to a request.
     pub is_out_of_step: bool,
-    /// The engine removes line breaks from the errors of scripts.
+    /// Whether the engine removes line breaks from errors of scripts.
     pub has_safe_scripts: bool,
-    /// Its user may not execute ECHO, which a fence is otherwise.
+    /// Whether its user may not execute ECHO, so that fences use HELLO instead.
     pub fences_with_hello: bool,
-    /// Nobody's now, and the next one's who needs a connection of its own.
+    /// Whether it has no owner and is available to the next client that needs a dedicated
+    /// connection.
     pub is_pooled: bool,
     pub interest: Interest,
     pub dirty: bool,
     pub inflight: VecDeque<Pending>,
-    /// What scripts said that only the shard may say, one for each probe under way.
+    /// Script errors that only a shard may return, one for each pending probe.
     pub doubts: VecDeque<Doubt>,
     out: Vec<u8>,
     answered: usize,
     sent: usize,
     pub input: Vec<u8>,
     pub scanner: ReplyScanner,
-    /// A long reply that its client has the beginning of.
+    /// A long reply that its client has received in part.
     pub passing: Option<Passing>,
-    /// Not read from, because that client has enough to read.
+    /// Whether reading is suspended because that client has enough unread data.
     pub is_held: bool,
-    /// Clients that wait until there is room again.
+    /// Clients that wait until the connection is no longer congested.
     pub waiting: Vec<Id>,
     pub used_at: u64,
-    /// Since when it owes an answer and says nothing, as the ticks have seen it.
+    /// Time since which it has owed a reply without sending data, as observed by the ticks.
     pub silent_since: Option<u64>,
-    /// Since when it is no longer wanted: its shard is not a primary any more.
+    /// Time since which it is obsolete because its shard is no longer a primary.
     pub demoted_at: Option<u64>,
 }
 
-/// What has arrived where the reply to a fence is expected.
+/// State of the data at a position where the reply to a fence is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence {
-    /// So many bytes.
+    /// The reply is complete and has this many bytes.
     Passed(usize),
     Incomplete,
-    /// The user may not execute the request; nothing is known about the bytes in front of it.
+    /// The user may not execute the request. The data before it is not verified.
     Forbidden,
     Broken,
 }
@@ -198,25 +200,25 @@ impl Backend {
         }
     }
 
-    /// Whether the shard may answer a request of this risk with more than one reply.
+    /// Whether the shard may send more than one reply to a request of this risk.
     pub fn is_risky(&self, risk: Risk) -> bool {
         risk > Risk::Script || risk == Risk::Script && !self.has_safe_scripts
     }
 
-    /// Any other bytes than the reply to it end the connection. Requests in front of it cannot contain the text: it is random, and
-    /// the shard receives it after them.
+    /// Appends a fence: any bytes other than its reply close the connection. Earlier requests
+    /// cannot contain the text, because it is random and the shard receives it after them.
     #[cold]
     fn enqueue_fence(&mut self) {
         let text = format!("{:016x}", RandomState::new().hash_one(self.sent));
         let request = match self.fences_with_hello {
             false => format!("*2\r\n$4\r\nECHO\r\n$16\r\n{text}\r\n"),
-            // Executed without any right: a wrong option is quoted, and nothing changes.
+            // Needs no permission: the engine quotes the invalid option and changes nothing.
             true => format!("*3\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$16\r\n{text}\r\n"),
         };
         self.enqueue(request.as_bytes(), Pending::own(Purpose::Fence));
     }
 
-    /// The reply to the fence that is the oldest request, at the start of `bytes`.
+    /// Compares the start of `bytes` with the reply to the oldest request, which is a fence.
     pub fn check_fence(&self, bytes: &[u8]) -> Fence {
         let Some(pending) = self.inflight.front() else { return Fence::Broken };
         let request = self.request(pending);
@@ -234,7 +236,7 @@ impl Backend {
         }
     }
 
-    /// Bytes whose answer is no reply of one request.
+    /// Appends bytes whose reply does not belong to a single request.
     pub fn enqueue_raw(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
@@ -247,7 +249,7 @@ impl Backend {
         self.unsent() > CONGESTED
     }
 
-    /// The oldest request, because its reply has come; its bytes are still `request`.
+    /// Removes the oldest request because its reply has arrived. `request` still returns its bytes.
     #[inline]
     pub fn answered(&mut self) -> Option<Pending> {
         self.inflight.pop_front()
@@ -268,18 +270,19 @@ impl Backend {
         }
     }
 
-    /// Whether requests reach the shard: it has accepted, and has shaken hands where that is wanted.
+    /// Whether requests reach the shard: the connection is established and the TLS handshake, if
+    /// any, is complete.
     pub fn is_open(&self) -> bool {
         self.connected && !self.stream.is_handshaking()
     }
 
-    /// Whether there is something to write that the socket may take.
+    /// Whether there is data to write that the socket may accept.
     pub fn wants_write(&self) -> bool {
-        // What is written over TLS before the hands are shaken waits in the session.
+        // The session buffers data that is written before the TLS handshake is complete.
         self.stream.wants_write() || self.unsent() > 0 && !self.stream.is_handshaking()
     }
 
-    /// Writes what it can.
+    /// Writes as much as the socket accepts.
     pub fn write(&mut self) -> io::Result<()> {
         while self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
@@ -302,7 +305,8 @@ impl Backend {
         Ok(())
     }
 
-    /// Everything that has not been answered, with its bytes, and whether the shard may have seen it whole.
+    /// Removes all pending requests. Returns them with their bytes and whether the shard may have
+    /// received them completely.
     pub fn unanswered(&mut self) -> Vec<(Pending, Vec<u8>, bool)> {
         let mut at = self.answered;
         let sent = self.sent;
@@ -315,7 +319,7 @@ impl Backend {
         all
     }
 
-    /// Whether nothing that its owner did is left on it.
+    /// Whether the connection holds no state of its owner.
     pub fn is_clean(&self) -> bool {
         self.is_open()
             && self.inflight.is_empty()

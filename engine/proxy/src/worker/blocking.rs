@@ -1,4 +1,4 @@
-//! Commands that wait for something to happen, on connections of their clients' own.
+//! Commands that wait for an event, on dedicated connections.
 
 use super::Worker;
 use super::backend::Pending;
@@ -13,7 +13,8 @@ use resp::{Args, Limits, RequestParser, encode};
 use std::borrow::Cow;
 
 impl Worker {
-    /// A command that may wait for long: nothing of this client is looked at until it is answered.
+    /// Sends a command that may block. No further request of this client is handled until it is
+    /// answered.
     pub(super) fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
         let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
@@ -29,7 +30,8 @@ impl Worker {
         Flow::Next
     }
 
-    /// Who was sent away while it blocked goes on elsewhere for as long as it still wanted to wait.
+    /// Returns the request with the remaining timeout if its blocking was interrupted because the
+    /// primary was demoted.
     pub(super) fn with_time_left<'a>(
         &mut self,
         parked: &'a Parked,
@@ -49,7 +51,8 @@ impl Worker {
     }
 }
 
-/// The same command with that many microseconds less to wait; `None` when it waits for ever.
+/// Returns the command with a timeout reduced by `waited` microseconds, or `None` if it has no
+/// timeout.
 fn shortened(request: &[u8], waited: u64) -> Option<Vec<u8>> {
     let mut parser = RequestParser::default();
     let limits = Limits { request: u32::MAX as usize, ..Limits::default() };
@@ -61,13 +64,13 @@ fn shortened(request: &[u8], waited: u64) -> Option<Vec<u8>> {
         (_, "blmpop" | "bzmpop") => (1, false),
         _ => (args.len() - 1, false),
     };
-    let wanted: f64 = std::str::from_utf8(args.get(at)?).ok()?.parse().ok().filter(|&wanted| wanted > 0.0)?;
+    let timeout: f64 = std::str::from_utf8(args.get(at)?).ok()?.parse().ok().filter(|&timeout| timeout > 0.0)?;
     let waited = waited as f64 / if in_millis { 1e3 } else { 1e6 };
-    // 0 would be for ever.
+    // 0 would mean no timeout.
     let left = if in_millis {
-        (wanted - waited).max(1.0).ceil().to_string()
+        (timeout - waited).max(1.0).ceil().to_string()
     } else {
-        format!("{:.3}", (wanted - waited).max(0.001))
+        format!("{:.3}", (timeout - waited).max(0.001))
     };
     let mut out = Vec::with_capacity(request.len());
     encode::array(&mut out, args.len());
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_that_was_waited_is_over() {
+    fn the_elapsed_time_is_subtracted_from_the_timeout() {
         let left = |line: &str| {
             let mut request = Vec::new();
             let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();

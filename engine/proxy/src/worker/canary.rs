@@ -1,5 +1,6 @@
-//! Writes of the proxy's own that change nothing, to primaries where no client of this worker writes: they tell until when a
-//! primary took writes, and since when it, or its promoted replica, does again, although nobody asked.
+//! Writes of the proxy that change nothing, to primaries that receive no client writes from this
+//! worker. They determine until when a primary accepted writes, and since when it or its promoted
+//! replica accepts them again, even without requests of clients.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -9,23 +10,25 @@ use crate::topology::TargetNumber;
 use resp::{encode, slot};
 use std::sync::OnceLock;
 
-/// The keys of canaries begin so: the engine's user for them may touch no others.
+/// Prefix of the canary keys. The engine user for canaries may access no other keys.
 const PREFIX: &str = "shardboard:canary:";
-/// A primary that has not answered for so long is taken for lost,
+/// A primary that has not answered for this time (microseconds) is considered lost,
 const SILENT: u64 = 500_000;
-/// and so is one whose replica was promoted by then.
+/// and so is a primary that has not answered after this time and has been replaced by a promoted
+/// replica.
 const REPLACED: u64 = 200_000;
-/// Shards of an earlier release know no user for it; they may be replaced by such that do.
+/// Pause after a refusal. Shards of earlier releases lack the canary user, but may be replaced by
+/// newer ones.
 const REFUSED: u64 = 10_000_000;
-/// The worker of this number sends them: it is the first of a process, and never retired.
+/// Number of the worker that sends canaries: the first worker of a process, which is never retired.
 const SENDER: usize = 1;
 
-/// Of one primary.
+/// The canary of one primary.
 #[derive(Debug)]
 pub struct Canary {
     slot: u16,
     request: Vec<u8>,
-    /// The primary that was asked last, and when; 0: at once.
+    /// The primary that received the last canary, and the time; 0: send immediately.
     target: TargetNumber,
     asked_at: u64,
     is_under_way: bool,
@@ -35,14 +38,15 @@ impl Canary {
     fn new(slot: u16, target: TargetNumber) -> Self {
         let key = format!("{PREFIX}{{{}}}", tags()[usize::from(slot)]);
         let mut request = Vec::new();
-        // Refused where writes are refused, and an empty interval: no key is made by it, or changed. Hardly anybody else uses
-        // it: agents do not count it as traffic.
+        // It is rejected where writes are rejected, and its interval is empty, so it creates and
+        // changes no key. Applications rarely use the command, so agents exclude it from the
+        // traffic.
         encode::command(&mut request, [b"ZREMRANGEBYLEX", key.as_bytes(), b"+", b"-"].into_iter());
         Self { slot, request, target, asked_at: 0, is_under_way: false }
     }
 }
 
-/// By slot, a number that is a hash tag for it.
+/// Returns a hash tag, which is a number, for each slot.
 fn tags() -> &'static [u32] {
     static TAGS: OnceLock<Vec<u32>> = OnceLock::new();
     TAGS.get_or_init(|| {
@@ -63,12 +67,13 @@ fn tags() -> &'static [u32] {
 }
 
 impl Db {
-    /// Whether canaries would tell that the slot is served again.
+    /// Whether canaries detect that the slot is served again.
     pub(super) fn watches(&self, slot: u16) -> bool {
         self.config.canary.is_some() && self.topology.watches(slot)
     }
 
-    /// One for every primary that this endpoint is to watch; those that are known keep what they know.
+    /// Selects one canary for every primary that this endpoint watches. Existing canaries keep
+    /// their state.
     fn choose_canaries(&mut self) {
         self.canaries_of = Some(self.topology_version);
         let mut known = std::mem::take(&mut self.canaries);
@@ -82,8 +87,8 @@ impl Db {
 impl Worker {
     pub(super) fn send_canaries(&mut self, db: usize) {
         let Some(config) = self.dbs[db].config.canary.clone() else { return };
-        let is_wanted = self.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
-        if !is_wanted || self.now < self.dbs[db].canaries_rest_until {
+        let is_active = self.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
+        if !is_active || self.now < self.dbs[db].canaries_rest_until {
             return;
         }
         if self.dbs[db].canaries_of != Some(self.dbs[db].topology_version) {
@@ -126,7 +131,7 @@ impl Worker {
         );
     }
 
-    /// A shard has answered one; `true`: it takes writes.
+    /// Handles the reply to a canary. Returns `true` if the shard accepts writes.
     #[cold]
     pub(super) fn canary_answered(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> bool {
         self.canary_is_back(backend.db, backend.target, pending.slot);
@@ -137,14 +142,14 @@ impl Worker {
         if frame.starts_with(b"-NOAUTH") || frame.starts_with(b"-NOPERM") {
             self.canaries_refused(backend.db);
         } else {
-            // Of MOVED nothing is learned: a shard that is being born sends everybody to the replica that stands in for it, and
-            // slot by slot all of it would seem to be there.
+            // MOVED is ignored: a starting shard redirects all requests to the replica that
+            // replaces it, which would, slot by slot, make the shard appear available.
             self.note_no_primary(backend, frame);
         }
         false
     }
 
-    /// It was lost with its connection; `is_refused`: because its user may not log in.
+    /// Handles a canary that was lost with its connection. `is_refused`: its user could not log in.
     pub(super) fn canary_lost(&mut self, db: usize, target: TargetNumber, slot: u16, is_refused: bool) {
         self.canary_is_back(db, target, slot);
         if is_refused {

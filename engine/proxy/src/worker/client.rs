@@ -1,4 +1,5 @@
-//! A client's connection: what it has sent and was not looked at, and what the proxy knows of it.
+//! A client connection: input that has not been handled, and the state that the proxy keeps for the
+//! client.
 
 use crate::arena::Id;
 use crate::command::{Class, UNKNOWN};
@@ -12,9 +13,9 @@ use crate::worker::{Handle, Seat};
 use resp::RequestParser;
 use std::net::SocketAddr;
 
-/// Requests of one client under way at a time; further ones wait in its socket.
+/// Maximum number of pending requests of a client. Further ones remain in its socket.
 pub const MAX_UNDER_WAY: usize = 4096;
-/// Replies a client has not read yet before its next request is looked at.
+/// Unread reply bytes of a client above which its next request is not handled.
 pub const ENOUGH_OUTPUT: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,19 +24,19 @@ pub enum Muted {
     No,
     /// Until CLIENT REPLY ON.
     Off,
-    /// The next request only.
+    /// Only the next request.
     Skip,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Unconfirmed {
-    /// The topology by which it was routed.
+    /// Version of the topology with which it was routed.
     pub topology_version: u32,
-    /// WAIT has asked about it; the next write is another matter.
+    /// Whether WAIT has been sent for it. The next write starts a new one.
     pub was_asked: bool,
 }
 
-/// What only some clients say about themselves.
+/// Information that only some clients provide about themselves.
 #[derive(Debug, Default, Clone)]
 pub struct Profile {
     pub name: Vec<u8>,
@@ -54,40 +55,40 @@ pub struct Client {
     pub since: u64,
     pub input: Vec<u8>,
     pub parser: Option<Box<RequestParser>>,
-    /// When the bytes looked at now were read.
+    /// Time at which the bytes that are being handled were read.
     pub read_at: u64,
     pub output: Output,
-    /// The topology by which the requests under way were routed.
+    /// Version of the topology with which the pending requests were routed.
     pub topology_version: u32,
-    /// The slot it was last told another endpoint has, and when.
+    /// The last slot for which the client was redirected to another endpoint, and the time.
     pub sent_away: Option<(u16, u64)>,
-    /// What WAIT is about: the first write since the last WAIT.
+    /// The first write since the last WAIT, which the next WAIT must confirm.
     pub unconfirmed: Option<Unconfirmed>,
     pub interest: Interest,
-    /// Has input that was not looked at; progress of its replies must look again.
+    /// Whether it has unhandled input, which must be resumed when replies arrive.
     pub paused: bool,
     pub resuming: bool,
     pub dirty: bool,
-    /// The connection ends when what is under way has been answered.
+    /// Whether the connection is closed when all pending requests have been answered.
     pub closing: bool,
-    /// What is under way must be answered before anything else is looked at.
+    /// Whether pending requests must be answered before the next request is handled.
     pub blocked: bool,
-    /// A shard takes requests more slowly than they come.
+    /// Whether a shard accepts requests more slowly than they arrive.
     pub congested: bool,
     pub muted: Muted,
     pub exclusive: Option<Box<Exclusive>>,
     pub profile: Option<Box<Profile>>,
-    /// The worker it moves to when everything has been answered.
+    /// The worker to which it moves when all requests have been answered.
     pub destination: Option<Handle>,
-    /// What the request looked at now is: the place of its command, and whether it waits on purpose.
+    /// Index of the command of the current request, and whether the request blocks.
     pub asks: (u16, bool),
-    /// Whether the reply to the request looked at now may be more than one.
+    /// Risk that the current request causes more than one reply.
     pub risk: Risk,
-    /// The request looked at now was answered with this here.
+    /// Failure with which the proxy answered the current request.
     pub refusal: Option<Failure>,
-    /// Bytes of its replies that wait for others to be joined with.
+    /// Bytes of partial replies that wait for others.
     pub joining: usize,
-    /// What the budget thinks that it occupies.
+    /// Its memory in bytes as known to the budget.
     pub weighed: usize,
 }
 
@@ -139,7 +140,7 @@ impl Client {
         self.output.missing() == 0
     }
 
-    /// Whether something about its own connections to shards would be lost without them.
+    /// Whether its dedicated connections hold state that would be lost if they were closed.
     pub fn is_bound(&self) -> bool {
         self.exclusive.as_deref().is_some_and(Exclusive::is_bound)
     }
@@ -150,7 +151,7 @@ impl Client {
         self.exclusive.as_deref().is_some_and(Exclusive::is_queueing)
     }
 
-    /// A request that may write was routed by this version of the topology.
+    /// Records that a request that may write was routed with this version of the topology.
     #[inline]
     pub fn wrote(&mut self, topology_version: u32) {
         if self.unconfirmed.is_none_or(|unconfirmed| unconfirmed.was_asked) {
@@ -158,7 +159,7 @@ impl Client {
         }
     }
 
-    /// Bytes that it occupies.
+    /// Returns the memory that it uses, in bytes.
     #[inline]
     pub fn weight(&self) -> usize {
         self.input.capacity()
@@ -167,7 +168,7 @@ impl Client {
             + self.exclusive.as_deref().map_or(0, Exclusive::weight)
     }
 
-    /// Whether another request may be looked at.
+    /// Whether another request may be handled.
     #[inline]
     pub fn may_go_on(&self) -> bool {
         !(self.closing || self.blocked || self.congested || self.destination.is_some() && !self.is_bound())
@@ -175,7 +176,7 @@ impl Client {
             && self.output.size() < ENOUGH_OUTPUT
     }
 
-    /// Makes room for one more reply; its number says later which.
+    /// Reserves the next reply and returns its number.
     #[inline]
     pub fn expect(&mut self, class: Class, answer: Answer) -> u32 {
         let silent = self.muted != Muted::No;
@@ -188,7 +189,7 @@ impl Client {
         self.output.expect(Expected { arrived, class, place, silent, unserved: false, answer })
     }
 
-    /// The reply to a request that needs no shard.
+    /// Adds the reply to a request that needs no shard.
     pub fn reply(&mut self, class: Class, write: impl FnOnce(&mut Vec<u8>)) {
         let mut frame = Vec::new();
         write(&mut frame);
@@ -200,17 +201,18 @@ impl Client {
         self.output.answer(number, &frame);
     }
 
-    /// Writes what it can; `Ok(true)` when nothing is left. `left` hears of replies that have left.
+    /// Writes as much as the socket accepts. The result is `true` if nothing is left. `left` is
+    /// called for replies that have been written.
     pub fn write(&mut self, left: impl FnMut(&Replies)) -> std::io::Result<(usize, bool)> {
         self.output.write(&mut self.stream, left)
     }
 
-    /// A part of a long reply to it: how much was written at once.
+    /// Writes a part of a long reply. Returns the number of bytes written immediately.
     pub fn pass(&mut self, piece: &[u8]) -> usize {
         self.output.pass(&mut self.stream, piece)
     }
 
-    /// Gives back what an idle connection does not need.
+    /// Frees memory that an idle connection does not need.
     pub fn slim(&mut self) {
         self.output.slim();
         if self.input.is_empty() {
@@ -219,11 +221,11 @@ impl Client {
     }
 }
 
-/// Whom a reply is for.
+/// Destination of a reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker {
     pub client: Id,
     pub number: u32,
-    /// Which part of a request that was split.
+    /// Index of the part if the request was split.
     pub part: u32,
 }

@@ -1,4 +1,4 @@
-//! CLIENT: about the client's connection to the endpoint, which is all it can see.
+//! CLIENT: concerns the client's connection to the endpoint, the only one that the client knows.
 
 use super::Worker;
 use super::client::{Client, Muted};
@@ -30,7 +30,8 @@ impl Worker {
             line.push('\n');
             self.reply_text(client, &line);
         } else if word("list") {
-            // Whether this user may ask is for the engine to say; the one it lists then is nobody.
+            // The engine decides whether this user has permission. The request lists a client ID
+            // that does not exist.
             let number = client.expect(Class::Other, Answer::Then(Box::new(Then::List)));
             let slot = self.dbs[client.db].topology.home();
             let request = b"*4\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$2\r\nID\r\n$1\r\n1\r\n";
@@ -49,7 +50,7 @@ impl Worker {
         } else if word("caching") || word("trackinginfo") {
             return self.about_tracking(id, client, args);
         } else {
-            // HELP, or malformed: the engine words it.
+            // For HELP and malformed commands, the engine returns the text.
             return self.forward_home(id, client, Class::Other, args.raw);
         }
         Flow::Next
@@ -70,7 +71,7 @@ impl Worker {
         client.reply(Class::Other, |out| out.extend_from_slice(&frame));
     }
 
-    /// A bulk string, in RESP3 marked as text.
+    /// Encodes a bulk string, or in RESP3 a verbatim string.
     pub(super) fn text(&self, client: &Client, text: &str) -> Vec<u8> {
         let mut out = Vec::new();
         if self.is_resp3(client) {
@@ -103,7 +104,8 @@ impl Worker {
         )
     }
 
-    /// From here on the client's commands go on connections of its own, where the engine sees who reads what.
+    /// Enables tracking: the commands of the client then use dedicated connections, so that the
+    /// engine knows which client reads which key.
     fn track(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
             return Flow::Hold;

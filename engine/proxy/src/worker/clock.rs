@@ -1,4 +1,4 @@
-//! The time of a worker: microseconds since it started, of the machine, or in simulations of their own.
+//! The clock of a worker: microseconds since its start, from the system or from a simulation.
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +18,13 @@ impl Clock {
         }
     }
 
-    /// One that others move on; each look takes a microsecond.
+    /// Creates a clock that the simulation advances. Each reading takes one microsecond.
     #[cfg(test)]
     pub fn simulated(micros: std::sync::Arc<std::sync::atomic::AtomicU64>) -> Self {
         Self { started: Instant::now(), simulated: Some(micros) }
     }
 
-    /// Never 0.
+    /// Returns microseconds, never 0.
     #[inline]
     pub fn micros(&self) -> u64 {
         #[cfg(test)]
@@ -34,7 +34,7 @@ impl Clock {
         self.started.elapsed().as_micros() as u64 + 1
     }
 
-    /// The moment that `micros` told.
+    /// Returns the moment for a value of `micros`.
     pub fn at(&self, micros: u64) -> Instant {
         self.started + Duration::from_micros(micros.saturating_sub(1))
     }

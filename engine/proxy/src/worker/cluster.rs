@@ -1,5 +1,5 @@
-//! CLUSTER as this endpoint sees it. A hidden database has no cluster; with cluster clients each endpoint is the
-//! node that owns the slots of its own primaries.
+//! CLUSTER from the perspective of this endpoint. A database in hidden mode has no cluster. In
+//! cluster mode, each endpoint is the node that owns the slots of the primaries assigned to it.
 
 use super::Worker;
 use super::client::Client;
@@ -10,12 +10,13 @@ use crate::control::{Endpoint, Mode};
 use crate::topology::Topology;
 use resp::{Args, encode};
 
-/// A client that returns within this time was sent back by another endpoint.
+/// A client that returns within this time (microseconds) was redirected back by another endpoint.
 const BACK: u64 = 200_000;
 
 impl Worker {
-    /// Whether a request for this slot is sent on from here. A client that comes back at once with what it was sent
-    /// away with has met an endpoint that knows better: then the shards decide, and this one learns from them.
+    /// Whether this endpoint forwards a request for this slot. If a client returns immediately with
+    /// the slot for which it was redirected, the other endpoint has newer information. The request
+    /// is then forwarded, and this endpoint learns from the reply of the shards.
     #[inline]
     pub(super) fn serves(&self, client: &mut Client, slot: u16) -> bool {
         self.dbs[client.db].topology.is_ours(slot) || self.is_back(client, slot)
@@ -28,7 +29,7 @@ impl Worker {
         before.is_some_and(|(other, at)| other == slot && at < read_at && read_at < at + BACK && is_alone)
     }
 
-    /// The slot is served by the endpoint of another node.
+    /// Redirects the client, because the endpoint of another node serves the slot.
     #[cold]
     pub(super) fn elsewhere(&mut self, client: &mut Client, class: Class, slot: u16) -> Flow {
         let db = &self.dbs[client.db];
@@ -143,7 +144,7 @@ fn nodes(ranges: &Ranges, proxies: &[Endpoint]) -> String {
     for (number, proxy) in proxies.iter().enumerate() {
         let flags = if proxy.local { "myself,master" } else { "master" };
         let (address, port) = (&proxy.address, proxy.port);
-        // The bus port is not one: nothing of the endpoints speaks on a bus.
+        // The bus port is a placeholder, because endpoints have no cluster bus.
         lines += &format!("{} {address}:{port}@{port} {flags} - 0 0 {} connected", proxy.id, number + 1);
         for (first, last, _) in ranges.iter().filter(|range| range.2 == number) {
             lines += &if first == last { format!(" {first}") } else { format!(" {first}-{last}") };

@@ -1,4 +1,4 @@
-//! A database as one worker serves it: topology, connections to its shards, counters.
+//! A database from the perspective of one worker: topology, connections to shards, counters.
 
 use crate::arena::Id;
 use crate::control::Database;
@@ -17,10 +17,11 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Whom commands are executed as: connections with different ones are never shared.
+/// User and protocol with which commands are executed. Connections with different credentials are
+/// never shared.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Credentials {
-    /// User and password; without: the default user as the database has it.
+    /// User and password. `None`: the default user without a login.
     pub login: Option<(Vec<u8>, Vec<u8>)>,
     pub resp3: bool,
 }
@@ -28,30 +29,30 @@ pub struct Credentials {
 #[derive(Debug, Default)]
 pub struct Identity {
     pub credentials: Credentials,
-    /// Shared connections, by lane and number of the target.
+    /// Shared connections, by lane and target number.
     pub connections: Vec<Vec<Option<Id>>>,
-    /// Connections that were one client's own and are nobody's now.
+    /// Formerly dedicated connections without an owner.
     pub pool: Vec<(TargetNumber, Id)>,
-    /// The shards want a password that was not given.
+    /// Whether the shards require a login that is missing.
     pub noauth: bool,
-    /// The shards refuse ECHO to it.
+    /// Whether the shards refuse ECHO to this user.
     pub fences_with_hello: bool,
-    /// Why the shards refused it last.
+    /// The last error with which the shards refused the login.
     pub rejected: Option<Vec<u8>>,
     pub clients: usize,
 }
 
-/// Connections to each shard, where a module may let one wait while it serves others. The more there are the fewer wait behind a
-/// request that waits, and the fewer go together in one write.
+/// Number of connections to each shard if a module may block one of them. With more connections,
+/// fewer requests wait for a blocked one, but fewer are sent in one write.
 const WAITING_LANES: u32 = 8;
-/// Of Shardboard's own module, which reads values from flash.
+/// Name of Shardboard's module, which reads values from flash.
 const WAITING_MODULE: &[u8] = b"tier";
 
-/// When a target answered last; 0: never.
+/// Time of the last reply of a target; 0: never.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Successes {
     pub any: u64,
-    /// Of clients' requests alone.
+    /// Only replies to requests of clients.
     pub write: u64,
 }
 
@@ -60,38 +61,39 @@ pub struct Db {
     pub config: Arc<Database>,
     pub limits: Limits,
     pub topology: Topology,
-    /// How shards of other nodes are spoken to, if not in clear; broken certificates let nobody speak to them.
+    /// TLS configuration for shards on other nodes, if connections to them are encrypted. `Err`:
+    /// the certificates are invalid, and no connection is allowed.
     shard_tls: Option<Result<Arc<ClientConfig>, ()>>,
-    /// Rises when requests under way may be overtaken by ones routed now.
+    /// Increased when new requests could overtake pending ones.
     pub topology_version: u32,
     pub identities: Vec<Identity>,
-    /// Until when a target that refused is left alone, by its number.
+    /// Time until which no connection to a target is attempted, by target number.
     pub down: Vec<u64>,
     pub parked: Lot,
     pub retry_at: u64,
-    /// The last place of a slot that the agent was told of and had not named, and when.
+    /// The last reported slot owner that the agent had not named: slot, address and time.
     pub told: Option<(u16, SocketAddr, u64)>,
     pub stats: Stats,
     pub connections: Arc<Connections>,
     pub successes: Vec<Successes>,
     pub outages: Vec<Open>,
     pub canaries: Vec<Canary>,
-    /// The version of the topology that they were chosen for.
+    /// Version of the topology for which they were chosen.
     pub canaries_of: Option<u32>,
     pub canaries_rest_until: u64,
-    /// Bytes that its clients occupy, and everything else for them; what of it the budget knows.
+    /// Bytes used by its clients, bytes used for other purposes, and the sum that the budget knows.
     pub clients_weigh: i64,
     pub others_weigh: i64,
     pub told_weight: i64,
-    /// How many shared connections there are to each shard for the same identity. A client stays with one of them.
+    /// Number of shared connections to each shard per identity. A client always uses the same one.
     lanes: u32,
-    /// Name and version of the engine, once a shard has told.
+    /// Name and version of the engine, as reported by a shard.
     pub engine: (String, String),
     /// Commands of its engine that the table does not have.
     pub commands: Learned,
-    /// Not wanted any more; its clients finish.
+    /// Whether it has been removed. Its clients complete their pending requests.
     pub leaving: bool,
-    /// Nothing is left of it, and its place may be another's.
+    /// Whether it has no clients and connections left, so that its index can be reused.
     pub is_free: bool,
 }
 
@@ -130,7 +132,7 @@ impl Db {
         db
     }
 
-    /// `true` when slots have new owners.
+    /// Applies the configuration. Returns `true` if slots have new owners.
     pub fn configure(&mut self, config: Arc<Database>) -> bool {
         let request = config.max_request_bytes as usize;
         self.limits = Limits { request, bulk: request.min(512 << 20), ..Limits::default() };
@@ -146,7 +148,7 @@ impl Db {
         newer
     }
 
-    /// What is said to a shard over `fd`. `None`: nothing may be.
+    /// Returns the stream for a shard over `fd`, or `None` if no connection is allowed.
     pub fn wire(&self, fd: OwnedFd, is_local: bool) -> Option<Stream> {
         match &self.shard_tls {
             Some(config) if !is_local => {
@@ -158,7 +160,7 @@ impl Db {
         }
     }
 
-    /// The identity with these credentials, which may be new.
+    /// Returns the identity with these credentials, which is created if necessary.
     pub fn intern(&mut self, credentials: Credentials) -> usize {
         if let Some(known) = self.identities.iter().position(|identity| identity.credentials == credentials) {
             return known;
@@ -176,14 +178,14 @@ impl Db {
         }
     }
 
-    /// Gives back what it holds.
+    /// Frees its memory.
     pub fn free(&mut self) {
         self.topology = Topology::empty();
         self.identities = Vec::new();
         self.is_free = true;
     }
 
-    /// Passwords of those who have left are not kept.
+    /// Removes the passwords of clients that have disconnected.
     pub fn forget_identities(&mut self) {
         for identity in self.identities.iter_mut().skip(2).filter(|identity| identity.is_unused()) {
             *identity = Identity::default();
@@ -207,7 +209,7 @@ impl Db {
         self.down[at] = until;
     }
 
-    /// A target has answered requests, writes of clients among them or not.
+    /// Records that a target has answered requests. `of_write`: writes of clients were among them.
     #[inline]
     pub fn note_success(&mut self, target: TargetNumber, now: u64, of_write: bool) {
         let at = usize::from(target);
@@ -220,7 +222,7 @@ impl Db {
         }
     }
 
-    /// When the target answered a client's write last; 0: never.
+    /// Returns the time at which the target last answered a client's write; 0: never.
     pub fn last_write(&self, target: TargetNumber) -> u64 {
         self.successes.get(usize::from(target)).map_or(0, |success| success.write)
     }
@@ -229,14 +231,14 @@ impl Db {
         self.outages.iter().any(|open| open.has(slot))
     }
 
-    /// Which of the shared connections to a shard is this client's.
+    /// Returns the index of the shared connection that this client uses.
     #[inline]
     pub fn lane(&self, client: Id) -> usize {
-        // One is what nearly all have, and dividing takes time.
+        // Nearly all databases have one, and a division takes time.
         if self.lanes == 1 { 0 } else { (client.index % self.lanes) as usize }
     }
 
-    /// From the reply to HELLO: names and values alternate.
+    /// Parses the reply to HELLO, in which names and values alternate.
     pub fn learn_engine(&mut self, hello: &[u8]) {
         let fields = resp::items(hello).unwrap_or_default();
         for pair in fields.chunks_exact(2) {
@@ -252,7 +254,7 @@ impl Db {
         }
     }
 
-    /// More where a client may wait for flash.
+    /// Uses several lanes if requests may wait for flash.
     fn choose_lanes(&mut self, modules: &[u8]) {
         let is_waiting = |module: &&[u8]| {
             let fields = resp::items(module).unwrap_or_default();
@@ -264,7 +266,7 @@ impl Db {
         let lanes = if has_waiting { WAITING_LANES } else { 1 };
         if self.lanes != lanes {
             self.lanes = lanes;
-            // What is under way may be on another connection than what comes now.
+            // Pending requests may use another connection than new ones.
             self.topology_version = self.topology_version.wrapping_add(1);
         }
     }
@@ -288,7 +290,7 @@ impl Identity {
         *self.connections.get(lane)?.get(usize::from(target))?
     }
 
-    /// Notes the shared connection of that lane to that target, or that there is none any more.
+    /// Sets or removes the shared connection of a lane to a target.
     pub fn set_connection(&mut self, lane: usize, target: TargetNumber, connection: Option<Id>) {
         if self.connections.len() <= lane {
             self.connections.resize(lane + 1, Vec::new());
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_share_one_connection_or_eight_where_they_may_wait() {
+    fn clients_share_one_connection_or_eight_with_the_flash_module() {
         let config =
             serde_json::json!({"uid": 1, "address": "127.0.0.1", "port": 1, "mode": "hidden", "shards": []});
         let mut db = Db::new(Arc::new(serde_json::from_value(config).unwrap()), Arc::default());
@@ -326,7 +328,7 @@ mod tests {
         let tier = hello("*1\r\n%2\r\n$4\r\nname\r\n$4\r\ntier\r\n$3\r\nver\r\n:1\r\n");
         db.learn_engine(&tier);
         db.learn_engine(&tier);
-        // What is under way is answered first, once.
+        // Pending requests are answered first, only once.
         assert_eq!((lanes(&db), db.topology_version), (8, before.wrapping_add(1)));
     }
 }

@@ -1,4 +1,4 @@
-//! request -> command: decides by the name what happens, and sends the common ones on.
+//! request -> command: selects the handling by the name, and forwards common commands.
 
 use super::Worker;
 use super::backend::{Pending, Purpose};
@@ -13,12 +13,12 @@ use crate::stats::Failure;
 use resp::{Args, encode};
 
 impl Worker {
-    /// Handles one request, or leaves it for later without having changed anything.
+    /// Handles one request, or defers it without changing anything.
     #[inline]
     pub(super) fn dispatch(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
         if client.topology_version != db.topology_version {
-            // Slots have moved: what is under way may be sent again, and must not be overtaken.
+            // Slots have moved: pending requests may be sent again and must not be overtaken.
             if !client.is_drained() {
                 return Flow::Hold;
             }
@@ -26,7 +26,7 @@ impl Worker {
         }
         let name = args.get(0).unwrap_or_default();
         let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
-        // In a transaction nothing waits.
+        // Commands queued in a transaction do not block.
         client.asks = (command.place, command.blocks(args) && !client.is_queueing());
         if command.proof == Proof::Unknown && reply_safety::is_http(name) {
             return self.refuse_http(client, command);
@@ -36,7 +36,7 @@ impl Worker {
             return self.refuse_unauthenticated(client, command);
         }
         if client.risk == Risk::Unsafe && !client.is_queueing() && !client.is_drained() {
-            // It goes on another connection than what is under way, and must not overtake it.
+            // It uses another connection than the pending requests and must not overtake them.
             return Flow::Hold;
         }
         let flow = if client.exclusive.is_some() {
@@ -64,7 +64,8 @@ impl Worker {
         flow
     }
 
-    /// The engine would close the connection, which others share, without a reply.
+    /// Refuses an HTTP request. The engine would close the connection, which other clients share,
+    /// without a reply.
     #[cold]
     fn refuse_http(&mut self, client: &mut Client, command: &Command) -> Flow {
         client.reply(command.class, |out| {
@@ -131,7 +132,7 @@ impl Worker {
         }
     }
 
-    /// What is answered here must be refused here, too, as the engine would.
+    /// Refuses invalid commands that the proxy answers itself, with the same errors as the engine.
     fn refuse(
         &mut self,
         id: Id,
@@ -156,7 +157,7 @@ impl Worker {
         None
     }
 
-    /// To the shard of the first key as it is.
+    /// Forwards the request unchanged to the shard of the first key.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -190,7 +191,7 @@ impl Worker {
         Flow::Next
     }
 
-    /// One request to one shard, whose reply is the client's.
+    /// Sends one request to one shard and returns its reply to the client.
     #[inline]
     pub(super) fn ask(&mut self, id: Id, client: &mut Client, class: Class, slot: u16, raw: &[u8]) {
         let number = client.expect(class, Answer::Waiting);
@@ -204,14 +205,14 @@ pub(super) fn pending(client: Id, number: u32, part: u32, class: Class, slot: u1
     Pending { asker, class, slot, ..Pending::own(Purpose::Reply) }
 }
 
-/// The command that it was about has been sent.
+/// Removes CLIENT CACHING after the command that it applied to has been sent.
 fn forget_caching(client: &mut Client) {
     if let Some(exclusive) = client.exclusive.as_deref_mut() {
         exclusive.caching = None;
     }
 }
 
-/// What may be said before logging in.
+/// Whether the command is allowed before login.
 fn is_open(command: &Command) -> bool {
     matches!(command.handling, Handling::Auth | Handling::Hello | Handling::Quit | Handling::Reset)
 }

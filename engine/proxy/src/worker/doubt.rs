@@ -1,6 +1,8 @@
-//! What a script answers is its author's: an error reply of a script that reads like a redirection, or like "not now",
-//! is no order. Nor can it simply be passed on, as shards do refuse scripts with these words. So the shard is asked about
-//! the same keys with a command that answers in no other words than its own, and only what it says of that is followed.
+//! The author of a script determines its reply, so an error of a script that looks like a
+//! redirection or a temporary failure cannot be trusted. It cannot simply be passed to the client
+//! either, because shards also refuse scripts with these errors. The proxy therefore sends the
+//! shard a command with the same keys whose errors clients cannot influence, and follows only that
+//! reply.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -17,12 +19,12 @@ pub struct Doubt {
     frame: Vec<u8>,
 }
 
-/// What a shard says of any command with these keys, before it executes anything. READONLY is not among them: on a
-/// replica a script is executed until it writes.
+/// Errors that a shard returns for any command with these keys before it executes anything.
+/// READONLY is not one of them: a replica executes a script until it writes.
 const REFUSALS: [&[u8]; 6] = [b"MOVED", b"ASK", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN", b"TRYAGAIN"];
 
 impl Worker {
-    /// A script was answered with an error.
+    /// Handles an error reply to a script.
     pub(super) fn script_failed(&mut self, backend: &mut Backend, pending: &Pending, frame: &[u8]) {
         let is_refusal = REFUSALS.contains(&first_word(frame));
         let request = backend.request(pending);
@@ -35,17 +37,18 @@ impl Worker {
         backend.enqueue(&probe, Pending::own(Purpose::Probe));
     }
 
-    /// The shard has said what it thinks of these keys.
+    /// Handles the reply of the shard to the probe.
     pub(super) fn probed(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<Redirect> {
-        let Doubt { pending, request, frame: said } = backend.doubts.pop_front()?;
-        if frame[0] == b'-' && first_word(frame) == first_word(&said) {
+        let Doubt { pending, request, frame: script_error } = backend.doubts.pop_front()?;
+        if frame[0] == b'-' && first_word(frame) == first_word(&script_error) {
             return self.follow(backend, &pending, frame, Some(&request));
         }
-        self.deliver(&pending, &said);
+        self.deliver(&pending, &script_error);
         None
     }
 
-    /// The connection was lost before the shard had said it.
+    /// Delivers the error of the script, because the connection was lost before the probe was
+    /// answered.
     pub(super) fn unproven(&mut self, backend: &mut Backend) {
         if let Some(doubt) = backend.doubts.pop_front() {
             self.deliver(&doubt.pending, &doubt.frame);
@@ -57,7 +60,7 @@ fn first_word(frame: &[u8]) -> &[u8] {
     frame.get(1..).and_then(|text| text.split(|byte| byte.is_ascii_whitespace()).next()).unwrap_or_default()
 }
 
-/// EXISTS with the keys of a script; of one without keys, nothing.
+/// Returns EXISTS with the keys of a script, or `None` for a script without keys.
 fn probe(request: &[u8], learned: &Learned) -> Option<Vec<u8>> {
     let mut parser = RequestParser::default();
     let limits = Limits { request: u32::MAX as usize, ..Limits::default() };
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_probe_has_the_keys_of_the_script() {
+    fn the_probe_contains_the_keys_of_the_script() {
         let of = |words: &[&str]| {
             let mut request = Vec::new();
             encode::command(&mut request, words.iter().map(|word| word.as_bytes()));

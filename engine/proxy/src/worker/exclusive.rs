@@ -1,6 +1,7 @@
-//! Connections of one client's own: for transactions, blocking commands, subscriptions, MONITOR and tracking.
-//! They are opened when first needed, and nobody else uses them meanwhile. Where nothing of the client is left on them they
-//! wait for the next one with the same rights, for a while; otherwise they are closed with the client.
+//! Dedicated connections: for transactions, blocking commands, subscriptions, MONITOR and tracking.
+//! They are opened on demand and used by one client only. A connection without state of its client
+//! remains available to the next client with the same identity for some time. Otherwise it is
+//! closed with the client.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -16,26 +17,28 @@ use crate::reply_safety::Risk;
 use crate::topology::TargetNumber;
 use resp::Args;
 
-/// Connections of one identity that wait for somebody who needs one.
+/// Maximum number of pooled connections per identity.
 const POOLED: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Exclusive {
     connections: Vec<(TargetNumber, Id)>,
     pub(super) transaction: Option<Transaction>,
-    /// The slot of the keys that are watched.
+    /// The slot of the watched keys.
     pub(super) watching: Option<u16>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) monitors: bool,
-    /// The client was told that it does, or why not.
+    /// Whether MONITOR has been answered.
     pub(super) monitor_answered: bool,
-    /// The CLIENT TRACKING request, said again on each new connection.
+    /// The CLIENT TRACKING request, which is repeated on each new connection.
     pub(super) tracking: Option<Vec<u8>>,
-    /// CLIENT CACHING, which is about the next command, wherever that goes.
+    /// CLIENT CACHING, which applies to the next command on any connection.
     pub(super) caching: Option<Vec<u8>>,
-    /// The greatest of all requests on its connections: what the shards have sent may be more than the replies.
+    /// The highest risk of all requests on its connections, which may have received surplus
+    /// replies.
     pub(super) risk: Risk,
-    /// The last request went to a connection of its own; a shared one must not overtake it.
+    /// Whether the last request used a dedicated connection. A request on a shared one must not
+    /// overtake it.
     pub(super) was_last: bool,
 }
 
@@ -44,7 +47,7 @@ impl Exclusive {
         self.connections.iter().find(|(to, _)| *to == target).map(|(_, backend)| *backend)
     }
 
-    /// Whether the connections hold more than their own being open.
+    /// Whether the connections hold state of the client.
     pub(super) fn is_bound(&self) -> bool {
         self.transaction.is_some()
             || self.watching.is_some()
@@ -57,7 +60,7 @@ impl Exclusive {
         self.transaction.is_some()
     }
 
-    /// Bytes that it holds for a transaction.
+    /// Returns the memory of its transaction, in bytes.
     pub(super) fn weight(&self) -> usize {
         self.transaction.as_ref().map_or(0, Transaction::weight)
     }
@@ -68,7 +71,7 @@ impl Exclusive {
 }
 
 impl Worker {
-    /// Requests of a client that has connections of its own.
+    /// Handles a request of a client with dedicated connections.
     pub(super) fn dispatch_exclusive(
         &mut self,
         id: Id,
@@ -96,7 +99,8 @@ impl Worker {
         self.dispatch_command(id, client, command, args)
     }
 
-    /// To the shared connection, or to the client's own while the engine tracks what it reads.
+    /// Sends a request on the shared connection, or on the dedicated one while the engine tracks
+    /// what the client reads.
     #[inline]
     pub(super) fn route(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
         let pending = Pending { risk: client.risk, ..pending };
@@ -120,7 +124,7 @@ impl Worker {
         }
     }
 
-    /// Sends on a connection of the client's own to the owner of the slot.
+    /// Sends a request on a dedicated connection to the owner of the slot.
     pub(super) fn send_exclusive(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
         let exclusive = client.exclusive.get_or_insert_default();
         exclusive.was_last = true;
@@ -152,7 +156,7 @@ impl Worker {
         Some(backend)
     }
 
-    /// The same for a client that is not being looked at now.
+    /// Does the same for a client that is not being handled now.
     pub(super) fn exclusive_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
         let mut client = self.clients.take(id)?;
         let backend = self.exclusive_to(id, &mut client, target);
@@ -165,7 +169,7 @@ impl Worker {
         self.exclusive_for(pending.asker.client, target)
     }
 
-    /// Puts connections that the client needs no more where the next one finds them.
+    /// Moves connections that the client no longer needs to the pool.
     pub(super) fn give_back(&mut self, client: &mut Client) {
         let all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
         let risk = client.exclusive.as_deref().map_or(Risk::None, |exclusive| exclusive.risk);
@@ -200,7 +204,7 @@ impl Worker {
         Some(id)
     }
 
-    /// Closes what the client alone used.
+    /// Closes all dedicated connections of the client.
     pub(super) fn release_exclusive(&mut self, client: &mut Client) {
         let Some(exclusive) = client.exclusive.take() else { return };
         for (_, backend) in exclusive.connections {
@@ -211,31 +215,32 @@ impl Worker {
         }
     }
 
-    /// A connection of a client's own ended by itself.
+    /// Handles the loss of a dedicated connection.
     pub(super) fn lost_exclusive(&mut self, owner: Id, id: Id, backend: &Backend) {
         let Some(client) = self.clients.get_mut(owner) else { return };
         let Some(exclusive) = client.exclusive.as_deref_mut() else { return };
         exclusive.connections.retain(|(_, connection)| *connection != id);
         if backend.is_relayed {
-            // Messages may have been missed: the client has to subscribe again, and knows how.
+            // Messages may have been missed, so the client must subscribe again.
             self.close_client(owner);
             return;
         }
-        // The answers that were missing may have ended it already.
+        // The replies that were pending may have ended the transaction already.
         if backend.is_bound && (exclusive.transaction.is_some() || exclusive.watching.is_some()) {
             exclusive.watching = None;
             exclusive.transaction.get_or_insert_default().lose();
         }
         if exclusive.tracking.is_some() {
-            // Invalidations may have been missed: everything the client has cached is in doubt.
+            // Invalidations may have been missed, so all cached keys are invalidated.
             client.output.tell(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
             self.progressed(owner);
         }
     }
 
-    /// WAIT on all shards; the smallest number counts. A connection must have executed something to know what it
-    /// waits for, hence the PING in front: it sees every write that was acknowledged before. After a failover that
-    /// may be too little, see `confirmed`.
+    /// Sends WAIT to all shards and returns the smallest number. A connection must have executed a
+    /// command to have an offset to wait for. The preceding PING provides it, and includes every
+    /// write that was acknowledged before. After a failover this may not be sufficient, see
+    /// `confirmed`.
     pub(super) fn wait(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
             return Flow::Hold;

@@ -1,5 +1,6 @@
-//! Commands about the whole database: asked of every primary, answered as one. With cluster clients "every" means
-//! the primaries of this node, as a cluster node answers for itself.
+//! Commands that concern the entire database: sent to every primary, with one merged reply. In
+//! cluster mode, only the primaries assigned to this endpoint are included, because a cluster node
+//! answers only for itself.
 
 use super::Worker;
 use super::client::Client;
@@ -47,7 +48,8 @@ impl Worker {
             slots.push(self.dbs[client.db].topology.home());
         }
         if matches!(kind, Kind::First) {
-            // Another shard first each time, or the keys of one would be preferred.
+            // Start with a different shard each time, so that the keys of one shard are not
+            // preferred.
             let by = self.now as usize % slots.len();
             slots.rotate_left(by);
         }
@@ -57,7 +59,8 @@ impl Worker {
         }
     }
 
-    /// Whichever shard runs one. On connections of the client's own: on the shared ones the script itself is in front.
+    /// Sends the command to all shards on dedicated connections, because the running script blocks
+    /// the shared ones.
     fn kill_script(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
             return Flow::Hold;
@@ -75,7 +78,8 @@ impl Worker {
         Flow::Next
     }
 
-    /// The low bits of a cursor number the shard, the others are the shard's own cursor.
+    /// Sends SCAN to one shard. The low bits of the cursor are the number of the shard, the others
+    /// are the cursor of the shard.
     fn scan(&mut self, id: Id, client: &mut Client, command: &'static Command, args: &Args<'_>) -> Flow {
         let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
         let digits = args.get(1).and_then(|cursor| std::str::from_utf8(cursor).ok());
@@ -85,7 +89,8 @@ impl Worker {
         };
         let shard = cursor & ((1 << SHARD_BITS) - 1);
         let Some(&slot) = slots.get(shard as usize) else {
-            // The database has fewer shards than when the scan began: what the last ones had is elsewhere now.
+            // The database has fewer shards than when the scan started. The keys of the removed
+            // shards are on other shards now.
             client.reply(command.class, |out| out.extend_from_slice(b"*2\r\n$1\r\n0\r\n*0\r\n"));
             return Flow::Next;
         };

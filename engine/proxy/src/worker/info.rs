@@ -1,8 +1,9 @@
-//! INFO of several shards as one: texts of the first, sums where summing means something.
+//! Merges INFO replies of several shards: text of the first shard, and sums where they are
+//! meaningful.
 
 use resp::{encode, text};
 
-/// Counters and sizes that add up. Everything else is told as the first shard tells it.
+/// Counters and sizes that are summed. All other fields are those of the first shard.
 const SUMS: &[&str] = &[
     "connected_slaves",
     "used_memory",
@@ -45,7 +46,7 @@ pub fn merge(parts: &[Vec<u8>]) -> Vec<u8> {
     }
     let mut out = Vec::with_capacity(merged.len() + 16);
     encode::bulk(&mut out, merged.as_bytes());
-    // RESP3 marks it as a verbatim string; its kind is part of the bytes.
+    // RESP3 marks it as a verbatim string, whose type is part of the bytes.
     if parts[0].first() == Some(&b'=') {
         out[0] = b'=';
     }
@@ -68,7 +69,8 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
 }
 
-/// `db0:keys=1,expires=0,avg_ttl=0` with keys and expires of all shards; none when there are no keys.
+/// Returns `db0:keys=1,expires=0,avg_ttl=0` with the sums of all shards, or `None` if there are no
+/// keys.
 fn keys(texts: &[std::borrow::Cow<'_, str>]) -> Option<String> {
     let mut sums = (0, 0);
     for line in texts.iter().filter_map(|text| field(text, "db0")) {
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_and_texts() {
+    fn counters_are_summed_and_other_fields_are_those_of_the_first_shard() {
         let part = |text: &str| format!("${}\r\n{text}\r\n", text.len()).into_bytes();
         let one = part(
             "# Server\r\nredis_mode:cluster\r\nused_memory:5\r\n\r\n# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=3\r\n",

@@ -1,4 +1,4 @@
-//! bytes -> request: reads from clients, and looks at their requests one after another while they may go on.
+//! bytes -> request: reads from clients and handles their requests one after another.
 
 use super::Worker;
 use super::client::Client;
@@ -9,23 +9,23 @@ use crate::stats::Failure;
 use resp::{Limits, ProtocolError, encode};
 use std::io::ErrorKind;
 
-/// What became of a request.
+/// Result of handling a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,
-    /// Look at it again when something has been answered.
+    /// Handle it again when another request has been answered.
     Hold,
 }
 
-/// What a client may send before it has logged in, as in the engine.
+/// Limits for clients that have not logged in, like in the engine.
 const UNAUTHENTICATED: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 << 20 };
 
-/// Microseconds that the requests of one client are looked at before it is the next one's turn, and after how many of them that is
-/// found out.
+/// Microseconds for which the requests of one client are handled before the next client, and number
+/// of requests between two readings of the clock.
 const SLICE: u64 = 100;
 const LOOK_AT_CLOCK: u32 = 64;
 
-fn worded(error: ProtocolError, is_unauthenticated: bool) -> String {
+fn error_text(error: ProtocolError, is_unauthenticated: bool) -> String {
     match error {
         ProtocolError::InvalidMultibulkLength if is_unauthenticated => {
             "unauthenticated multibulk length".into()
@@ -48,7 +48,7 @@ impl Worker {
         } else if event.hangup {
             self.hung_up(id);
         } else if event.read {
-            // More than may be looked at now: leave it in the socket.
+            // No more input may be handled now: leave it in the socket.
             self.set_interest(id, |interest| interest.read = false);
         }
     }
@@ -59,7 +59,8 @@ impl Worker {
         if has_all || client.exclusive.is_some() || client.closing {
             self.close_client(id);
         } else {
-            // It may still read the replies to what it sent; some of that may not have been looked at yet.
+            // It may still read the replies to its requests, some of which may not have been
+            // handled yet.
             self.set_interest(id, |interest| *interest = Interest { hangup: false, ..*interest });
         }
     }
@@ -82,7 +83,7 @@ impl Worker {
                 Ok(0) => self.end_of_client(id),
                 Ok(n) => {
                     self.received(id, &scratch[..n]);
-                    // TLS may hold more than what the kernel tells of.
+                    // The TLS session may hold more data than the kernel reports.
                     if n == scratch.len()
                         && self.clients.get(id).is_some_and(|c| c.stream.is_tls() && !c.paused)
                     {
@@ -127,7 +128,7 @@ impl Worker {
         self.after_intake(id);
     }
 
-    /// A client that waited may have something to go on with.
+    /// Resumes a client that waited.
     pub(super) fn resume_client(&mut self, id: Id) {
         let Some(mut client) = self.clients.take(id) else { return };
         client.resuming = false;
@@ -147,7 +148,7 @@ impl Worker {
         self.weigh(id);
         self.after_intake(id);
         if reads && is_tls {
-            // What TLS has deciphered already the kernel does not tell of.
+            // The kernel does not report data that TLS has already decrypted.
             self.read_client(id);
         }
     }
@@ -163,7 +164,7 @@ impl Worker {
         client.input = input;
     }
 
-    /// Handles the requests in `bytes`; how many bytes they were.
+    /// Handles the requests in `bytes`. Returns the number of bytes handled.
     fn consume(&mut self, id: Id, client: &mut Client, bytes: &[u8]) -> usize {
         let is_unauthenticated = self.dbs[client.db].identities[client.identity].noauth;
         let limits = if is_unauthenticated { UNAUTHENTICATED } else { self.dbs[client.db].limits };
@@ -181,7 +182,7 @@ impl Worker {
             }
             count += 1;
             if count % LOOK_AT_CLOCK == 0 && self.clock() > began + SLICE {
-                // Others first; it goes on in the next round.
+                // Other clients are handled first; this one continues in the next round.
                 client.paused = true;
                 client.resuming = true;
                 self.later.push(id);
@@ -203,7 +204,7 @@ impl Worker {
                     client.reply(Class::Other, |out| {
                         encode::error(
                             out,
-                            &format!("ERR Protocol error: {}", worded(error, is_unauthenticated)),
+                            &format!("ERR Protocol error: {}", error_text(error, is_unauthenticated)),
                         )
                     });
                     client.closing = true;
@@ -225,7 +226,7 @@ impl Worker {
         }
     }
 
-    /// Whatever it has to say is written at the end of the round.
+    /// Marks the client so that its output is written at the end of the round.
     pub(super) fn mark_client(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if !client.dirty && (client.output.has_some() || client.closing || client.stream.wants_write()) {

@@ -1,4 +1,4 @@
-//! Several replies become one; pure, on complete frames.
+//! Merges several replies into one. Pure functions on complete frames.
 
 use super::redirect::is_in_doubt;
 use crate::command::Class;
@@ -6,30 +6,30 @@ use resp::{encode, integer, items, text};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// For each key of the request, the part that has it.
+    /// For each key of the request, the index of the part that has it.
     Mget(Vec<u32>),
-    /// All did the same: the first error, or the first reply.
+    /// All shards execute the same command: the first error, or the first reply.
     Same,
     Sum,
     Concatenate,
     /// The smallest number.
     Least,
-    /// Of each position, the smallest number: scripts that exist everywhere.
+    /// The smallest number at each position: scripts that exist on all shards.
     LeastEach,
     /// The cursor of one shard becomes the cursor of the database.
     Scan {
         shard: u64,
         last: bool,
     },
-    /// The first key that is not null.
+    /// The first reply that is not null.
     First,
-    /// One that did it, or why the first one could not.
+    /// A successful reply, or the error of the first shard.
     Any,
     Info,
 }
 
 const ELSEWHERE: &[u8] = b"; on other shards it may have been executed\r\n";
-/// What a primary of a moment ago says to WAIT: nothing is confirmed.
+/// Reply of a demoted primary to WAIT: no write is confirmed.
 const DEMOTED: &[u8] = b"-ERR WAIT cannot be used with replica";
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Join {
         Box::new(Self { kind, missing: parts, parts: vec![Vec::new(); parts] })
     }
 
-    /// `true` when nothing is missing any more.
+    /// Adds a part. Returns `true` when no part is missing.
     pub fn add(&mut self, part: u32, frame: &[u8]) -> bool {
         let Some(place) = self.parts.get_mut(part as usize) else { return false };
         *place = frame.to_vec();
@@ -52,18 +52,18 @@ impl Join {
         self.missing == 0
     }
 
-    /// Bytes of the replies so far.
+    /// Returns the bytes of the replies so far.
     pub fn held(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
     }
 
-    /// Whether a request of which a part has failed may have been executed by another shard.
+    /// Whether another shard may have executed its part of a failed request.
     fn is_partly_executed(&self) -> bool {
         matches!(self.kind, Kind::Same | Kind::Sum)
             && self.parts.iter().any(|part| part.first() != Some(&b'-') || is_in_doubt(part))
     }
 
-    /// What the client is told; `class` is that of its request.
+    /// Returns the reply for the client. `class` is the class of its request.
     pub fn finish(&self, class: Class) -> Vec<u8> {
         if self.kind == Kind::Any {
             let did = self.parts.iter().find(|part| part.first() != Some(&b'-'));
@@ -72,7 +72,7 @@ impl Join {
         let is_least = self.kind == Kind::Least;
         let mut errors = self.parts.iter().filter(|part| part.first() == Some(&b'-'));
         if let Some(error) = errors.find(|part| !(is_least && part.starts_with(DEMOTED))) {
-            // Where nothing can have changed, the error is all there is to know.
+            // If nothing can have changed, the error is sufficient.
             let is_doubtful = class != Class::Read && self.is_partly_executed();
             return if is_doubtful { partly(error) } else { error.clone() };
         }
@@ -92,7 +92,8 @@ impl Join {
     }
 }
 
-/// The error of one shard, which speaks of its own part alone.
+/// Returns the error of one shard, with the addition that other shards may have executed their
+/// parts.
 fn partly(error: &[u8]) -> Vec<u8> {
     let mut out = error.trim_ascii_end().to_vec();
     out.extend_from_slice(ELSEWHERE);
@@ -115,7 +116,7 @@ fn mget(order: &[u32], parts: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// The type of the first part (array or set) is kept.
+/// Concatenates the items. The type of the first part (array or set) is kept.
 fn concatenate(parts: &[Vec<u8>]) -> Vec<u8> {
     let all: Vec<_> = parts.iter().flat_map(|part| items(part).unwrap_or_default()).collect();
     let mut out = Vec::with_capacity(parts.iter().map(Vec::len).sum());
@@ -140,7 +141,7 @@ fn least_each(parts: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Bits of a database's cursor that number the shard.
+/// Number of low bits of a database cursor that hold the number of the shard.
 pub const SHARD_BITS: u32 = 10;
 
 fn scan(part: &[u8], shard: u64, last: bool) -> Vec<u8> {
@@ -181,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn values_come_back_in_the_order_of_the_keys() {
+    fn values_are_returned_in_the_order_of_the_keys() {
         let parts = ["*2\r\n$1\r\na\r\n$-1\r\n", "*1\r\n$1\r\nb\r\n"];
         assert_eq!(joined(Kind::Mget(vec![0, 1, 0]), &parts), "*3\r\n$1\r\na\r\n$1\r\nb\r\n$-1\r\n");
     }
 
     #[test]
-    fn numbers_and_errors() {
+    fn numbers_are_combined_and_the_first_error_is_returned() {
         assert_eq!(joined(Kind::Sum, &[":1\r\n", ":2\r\n"]), ":3\r\n");
         assert_eq!(joined(Kind::Least, &[":1\r\n", ":0\r\n"]), ":0\r\n");
         assert_eq!(joined(Kind::Sum, &["-ERR no\r\n", "-ERR not\r\n"]), "-ERR no\r\n");
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_of_one_shard_does_not_speak_for_the_others() {
+    fn an_error_of_one_shard_mentions_that_others_may_have_executed_the_request() {
         let elsewhere = String::from_utf8_lossy(ELSEWHERE);
         assert_eq!(joined(Kind::Same, &["+OK\r\n", "-OOM full\r\n"]), format!("-OOM full{elsewhere}"));
         let lost =
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_goes_from_shard_to_shard() {
+    fn a_cursor_continues_with_the_next_shard() {
         let page = |cursor: &str| format!("*2\r\n${}\r\n{cursor}\r\n*0\r\n", cursor.len());
         let scan = |shard, last, cursor: &str| joined(Kind::Scan { shard, last }, &[&page(cursor)]);
         assert_eq!(scan(0, false, "7"), page(&(7 << SHARD_BITS).to_string()));

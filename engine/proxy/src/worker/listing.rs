@@ -1,5 +1,6 @@
-//! CLIENT LIST: every worker describes its clients of the database. Whoever lets go of the list last, a worker that has
-//! ended included, sends it to the worker that serves who asked.
+//! CLIENT LIST: every worker adds its clients of the database to a shared list. When the last
+//! reference to the list is dropped, even by a worker that ends, the list is sent to the worker of
+//! the client that requested it.
 
 use super::client::Asker;
 use super::{Handle, Message, Worker};
@@ -27,7 +28,7 @@ impl Worker {
         let asker = Asker { client: id, number, part: 0 };
         let uid = self.dbs[db].config.uid;
         let listing = Listing { uid, asker, to: self.handle.clone(), lines: Mutex::default() };
-        // The control thread is gone only when the process ends.
+        // Fails only while the process is ending.
         let _ = self.events.send(Event::List(Arc::new(listing)));
     }
 

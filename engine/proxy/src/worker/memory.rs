@@ -1,16 +1,18 @@
-//! What clients of a database occupy: what they have sent, what they have not read, what waits for shards.
+//! Memory that the clients of a database use: input, unread output, and requests that wait for
+//! shards.
 
 use super::Worker;
 use crate::arena::Id;
 use crate::stats::Failure;
 
-/// Grown by this much since it was told, a database is looked at before the next tick.
+/// If a database has grown by this many bytes since the last report to the budget, it is checked
+/// before the next tick.
 const SOON: i64 = 1 << 20;
-/// To close clients smaller than this would free nothing.
+/// Closing clients smaller than this would free too little.
 const SMALL: usize = 64 * 1024;
 
 impl Worker {
-    /// Called whenever a client may have become larger or smaller.
+    /// Updates the memory of a client. Called whenever its size may have changed.
     #[inline]
     pub(super) fn weigh(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -27,7 +29,8 @@ impl Worker {
         }
     }
 
-    /// Buffers of connections to shards, and requests that wait for a primary, as of this tick.
+    /// Updates the memory of connections to shards and of requests that wait for a primary. Called
+    /// at each tick.
     pub(super) fn weigh_others(&mut self) {
         for db in &mut self.dbs {
             db.others_weigh = db.parked.weight() as i64;

@@ -1,5 +1,6 @@
-//! Clients change their thread when the number of threads changes. One that is in the middle of something finishes
-//! it first; one with a transaction, a subscription and the like stays until it is over.
+//! Moves clients to another thread when the number of threads changes. A client with pending
+//! requests moves when they are answered; a client with a transaction, a subscription or other
+//! connection state moves when that has ended.
 
 use super::client::{Client, Muted, Profile, Unconfirmed};
 use super::db::Credentials;
@@ -8,7 +9,7 @@ use crate::arena::Id;
 use crate::stream::Stream;
 use std::net::SocketAddr;
 
-/// Everything a client is between two requests.
+/// The state of a client between two requests.
 pub struct Traveller {
     seat: Seat,
     uid: u64,
@@ -18,14 +19,14 @@ pub struct Traveller {
     age: u64,
     credentials: Credentials,
     profile: Option<Box<Profile>>,
-    /// Whether what it has written since the last WAIT is where it was written, if it has written.
+    /// If it has written since the last WAIT: whether the owners of slots are unchanged since then.
     unconfirmed: Option<bool>,
     muted: Muted,
     input: Vec<u8>,
 }
 
 impl Worker {
-    /// Gives each of the new workers its share.
+    /// Passes a share of the clients to the new workers.
     pub(super) fn share(&mut self, with: &[Handle], of: usize) {
         let all = self.clients.ids();
         let count = all.len() * with.len() / of.max(1);
@@ -34,7 +35,7 @@ impl Worker {
         }
     }
 
-    /// Gives everything away, then ends.
+    /// Passes all clients to other workers and ends this worker.
     pub(super) fn retire(&mut self, to: Vec<Handle>) {
         for (n, id) in self.clients.ids().into_iter().enumerate() {
             self.send_away(id, &to[n % to.len()]);
@@ -49,7 +50,7 @@ impl Worker {
         }
     }
 
-    /// Called whenever everything the client asked for has left.
+    /// Moves the client if possible. Called whenever all replies to the client have been written.
     pub(super) fn go_if_ready(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
         let ready = client.is_drained() && !client.output.has_some() && !client.is_bound() && !client.closing;
@@ -109,7 +110,7 @@ impl Worker {
         });
         client.muted = muted;
         client.input = input;
-        // Looked at once, as what it sent last may not have been.
+        // Resumed immediately, because its last input may not have been handled.
         client.paused = true;
         let id = self.welcome(client);
         self.resume.push(id);

@@ -1,4 +1,5 @@
-//! Since when a shard answers no more, and what became of requests for it meanwhile.
+//! Outages of shards from the perspective of one worker: their start and end, and what happened to
+//! requests for the shard.
 
 use super::Worker;
 use super::backend::{Backend, Pending};
@@ -7,20 +8,20 @@ use crate::process::{Event, Outage, Part};
 use crate::resources;
 use crate::topology::TargetNumber;
 
-/// What a shard says that is no primary now, or has not all of it.
+/// Errors of a shard that is not a usable primary, or does not serve all its slots.
 const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
 
 #[derive(Debug)]
 pub struct Open {
     outage: Outage,
-    /// It answers, but takes no writes.
+    /// Whether the shard answers but accepts no writes.
     is_read_only: bool,
-    /// How many of those that wait may ask it in a round.
+    /// Number of waiting requests that may be sent to it in each retry round.
     pub few: u32,
 }
 
 impl Open {
-    /// Whether it would end if the request were executed.
+    /// Whether the outage would end if the request were executed.
     pub fn concerns(&self, pending: &Pending) -> bool {
         self.has(pending.slot) && !(self.is_read_only && pending.class == Class::Read)
     }
@@ -30,7 +31,7 @@ impl Open {
     }
 }
 
-/// What becomes of a request while its shard is away.
+/// Result for a request while its shard is unavailable.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fate {
     Waits,
@@ -39,20 +40,20 @@ pub(super) enum Fate {
 }
 
 impl Worker {
-    /// An error reply may say that the shard is no primary that can take anything.
+    /// Starts an outage if an error reply shows that the shard is not a usable primary.
     pub(super) fn note_no_primary(&mut self, backend: &Backend, frame: &[u8]) {
         if NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
             self.outage_begins(backend.db, backend.target, frame.starts_with(b"-READONLY"));
         }
     }
 
-    /// A primary cannot be reached any more, or says that it is none.
+    /// Starts an outage: a primary has become unreachable or reports that it is not a primary.
     #[cold]
     pub(super) fn outage_begins(&mut self, db: usize, target: TargetNumber, is_read_only: bool) {
         self.outage_of(db, target, target, is_read_only);
     }
 
-    /// The same, of one whose slots are another's by now.
+    /// Starts an outage of a primary whose slots already belong to `owner`.
     pub(super) fn outage_of(
         &mut self,
         db: usize,
@@ -80,14 +81,14 @@ impl Worker {
             waited: 0,
             failed: 0,
             lost: 0,
-            // Of one that has never been there, nobody knows since when it should be.
+            // It is unknown since when a primary that has never answered should be available.
             watched: last_success.is_some() && self.dbs[db].watches(slot),
         };
         self.tell_outage(outage.clone());
         self.dbs[db].outages.push(Open { outage, is_read_only, few: 1 });
     }
 
-    /// Something happens to a request.
+    /// Counts the result of a request.
     pub(super) fn note_fate(&mut self, db: usize, pending: &Pending, fate: Fate) {
         let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(pending.slot)) else { return };
         match fate {
@@ -97,7 +98,7 @@ impl Worker {
         }
     }
 
-    /// Shards have answered requests without an error, this one the last of them.
+    /// Records that shards have answered requests without an error. `pending` is the last of them.
     #[inline]
     pub(super) fn succeeded(&mut self, backend: &Backend, pending: &Pending) {
         if !self.dbs[backend.db].outages.is_empty() {
@@ -114,7 +115,8 @@ impl Worker {
         self.released.push(db);
     }
 
-    /// A request was answered with an error that is its own: the shard refuses nobody, or has looked at nothing else yet.
+    /// Records that a request was answered with an error of its own. The shard does not refuse
+    /// requests in general, or has not checked that yet.
     #[inline]
     pub(super) fn answered_with_error(&mut self, db: usize, pending: &Pending) {
         if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.concerns(pending)) {
@@ -123,11 +125,12 @@ impl Worker {
     }
 
     fn tell_outage(&self, outage: Outage) {
-        // The control thread is gone only when the process ends.
+        // Fails only while the process is ending.
         let _ = self.events.send(Event::Outage(Part { worker: self.number, outage }));
     }
 
-    /// Of a time of this worker's clock. What `now` holds may be long ago on a busy machine, and does not count here.
+    /// Converts a time of this worker's clock. It does not use `now`, which may be outdated on a
+    /// busy machine.
     fn unix_millis(&self, at: u64) -> u64 {
         resources::unix_millis_of(self.clock.at(at))
     }

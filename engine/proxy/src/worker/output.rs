@@ -1,4 +1,5 @@
-//! What a client is to get: its replies in the order of its requests, however the shards answer.
+//! Output of a client: replies in the order of its requests, regardless of the order in which the
+//! shards answer.
 
 use crate::arena::Id;
 use crate::command::Class;
@@ -8,7 +9,7 @@ use crate::worker::join::Join;
 use crate::worker::session::Then;
 use std::collections::VecDeque;
 
-/// Bytes of a long reply that it has not read yet before more of it is asked for.
+/// Unread bytes of a long reply above which no more of it is read from the shard.
 const ENOUGH_TO_PASS: usize = 128 * 1024;
 
 #[derive(Debug)]
@@ -20,20 +21,20 @@ pub enum Answer {
         len: usize,
     },
     Joining(Box<Join>),
-    /// The shard's answer changes something about the client.
+    /// The reply of the shard changes the state of the client.
     Then(Box<Then>),
 }
 
-/// The reply to a request that is under way.
+/// The reply to a pending request.
 #[derive(Debug)]
 pub struct Expected {
     pub arrived: u64,
     pub class: Class,
-    /// Of its command.
+    /// Index of its command.
     pub place: u16,
-    /// CLIENT REPLY OFF or SKIP.
+    /// Whether CLIENT REPLY OFF or SKIP applies.
     pub silent: bool,
-    /// Its answer is an error of the proxy's own.
+    /// Whether the reply is an error of the proxy.
     pub unserved: bool,
     pub answer: Answer,
 }
@@ -42,21 +43,22 @@ pub struct Expected {
 pub struct Output {
     bytes: Vec<u8>,
     written: usize,
-    /// Replies in `bytes`: their time ends when they leave.
+    /// Replies in `bytes`, whose latency is recorded when they have been written.
     leaving: Vec<Replies>,
     expected: VecDeque<Expected>,
     first: u32,
     stash: Vec<u8>,
-    /// The connection that a long reply comes from, which the client has the beginning of.
+    /// The connection from which a long reply comes that the client has received in part.
     feed: Option<Id>,
-    /// Messages that came meanwhile.
+    /// Messages that arrived during that reply.
     held: Vec<u8>,
-    /// The size of the longest reply since it had read everything: who may ask for it may take as long to read it.
+    /// Size of the longest reply since all output was read: a client that requests it may take as
+    /// long to read it.
     longest: usize,
 }
 
 impl Output {
-    /// Makes room for one more reply; its number says later which.
+    /// Reserves the next reply and returns its number.
     #[inline]
     pub fn expect(&mut self, expected: Expected) -> u32 {
         self.expected.push_back(expected);
@@ -68,25 +70,25 @@ impl Output {
         self.expected.get_mut(number.wrapping_sub(self.first) as usize)
     }
 
-    /// Replies that are missing.
+    /// Returns the number of missing replies.
     #[inline]
     pub fn missing(&self) -> usize {
         self.expected.len()
     }
 
-    /// Whether there is something to write.
+    /// Whether there is data to write.
     #[inline]
     pub fn has_some(&self) -> bool {
         self.written < self.bytes.len()
     }
 
-    /// Bytes that the client has not read.
+    /// Returns the number of bytes that the client has not read.
     #[inline]
     pub fn size(&self) -> usize {
         self.bytes.len() - self.written + self.stash.len() + self.held.len()
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes.
     #[inline]
     pub fn weight(&self) -> usize {
         self.bytes.capacity()
@@ -95,19 +97,19 @@ impl Output {
             + self.expected.capacity() * size_of::<Expected>()
     }
 
-    /// Whether more waits than a client may leave unread, besides one reply of any length.
+    /// Whether the unread output exceeds the limit, in addition to one reply of any length.
     pub fn is_beyond(&self, limit: usize) -> bool {
         self.size() > limit.saturating_add(self.longest)
     }
 
-    /// What comes next is an error that no shard has made.
+    /// Marks that the reply is an error of the proxy.
     pub fn mark_unserved(&mut self, number: u32) {
         if let Some(expected) = self.expected(number) {
             expected.unserved = true;
         }
     }
 
-    /// The reply to request `number`, complete.
+    /// Adds the complete reply to request `number`.
     #[inline]
     pub fn answer(&mut self, number: u32, frame: &[u8]) {
         if number != self.first {
@@ -124,8 +126,8 @@ impl Output {
         self.leave_stashed();
     }
 
-    /// Where a long reply comes from, unless the client has enough of it for now. What waits behind that reply does not count:
-    /// it cannot leave before.
+    /// Returns the connection of a long reply if the client can receive more of it. Data that waits
+    /// for the end of that reply does not count, because it cannot be written before.
     pub fn hungry_for(&self) -> Option<Id> {
         self.feed.filter(|_| !self.has_enough())
     }
@@ -134,21 +136,22 @@ impl Output {
         self.bytes.len() - self.written >= ENOUGH_TO_PASS
     }
 
-    /// Whether the reply to `number` may leave piece by piece.
+    /// Whether the reply to `number` may be written in pieces.
     pub fn may_pass(&self, number: u32) -> bool {
         let is_plain = |one: &Expected| matches!(one.answer, Answer::Waiting) && !one.silent;
         number == self.first && self.expected.front().is_some_and(is_plain)
     }
 
-    /// What comes from `feed` is the reply to the oldest request, `size` bytes.
+    /// Starts a reply of `size` bytes from `feed` to the oldest request.
     pub fn begin_passing(&mut self, feed: Id, size: usize) {
         self.feed = Some(feed);
         self.longest = self.longest.max(size);
     }
 
-    /// A part of that reply. How much was written at once: nothing is copied that the socket has room for.
+    /// Adds a part of that reply. Returns the number of bytes written immediately, which were not
+    /// copied.
     pub fn pass(&mut self, stream: &mut Stream, piece: &[u8]) -> usize {
-        // Of one that is broken it is noticed when the rest is written.
+        // An error of the connection is detected when the rest is written.
         let written = if self.has_some() { 0 } else { stream.write(piece).unwrap_or(0) };
         self.bytes.extend_from_slice(&piece[written..]);
         written
@@ -194,7 +197,7 @@ impl Output {
             if !silent {
                 self.bytes.extend_from_slice(&self.stash[*at..at + len]);
             }
-            let expected = self.expected.pop_front().expect("it was just looked at");
+            let expected = self.expected.pop_front().expect("it is the front element");
             self.first = self.first.wrapping_add(1);
             self.count(&expected, is_error);
         }
@@ -203,15 +206,16 @@ impl Output {
         }
     }
 
-    /// Bytes that answer no request: messages of subscriptions, invalidations. They must not overtake replies that have
-    /// come before them and wait for others: what is invalid is what those say.
+    /// Adds bytes that answer no request: messages of subscriptions, and invalidations. They must
+    /// not overtake earlier replies that wait for others, because an invalidation refers to their
+    /// values.
     pub fn tell(&mut self, message: &[u8]) {
         let stashed = self.expected.iter_mut().rev().find_map(|one| match &mut one.answer {
             Answer::Stashed { at, len } => Some((at, len)),
             _ => None,
         });
         let Some((at, len)) = stashed else {
-            // Not into the middle of a reply.
+            // Do not insert it into a reply.
             let place = if self.feed.is_some() { &mut self.held } else { &mut self.bytes };
             place.extend_from_slice(message);
             return;
@@ -223,12 +227,14 @@ impl Output {
         self.stash.extend_from_slice(message);
     }
 
-    /// The client is gone: what it will not get, and where a long reply to it comes from.
+    /// Handles the loss of the client. Returns the replies that it will not receive, and the
+    /// connection of a long reply to it.
     pub fn abandon(&mut self) -> (VecDeque<Expected>, Option<Id>) {
         (std::mem::take(&mut self.expected), self.feed.take())
     }
 
-    /// Writes what the socket takes: how many bytes, and whether nothing is left. `left` hears of replies that have left.
+    /// Writes as much as the socket accepts. Returns the number of bytes, and whether nothing is
+    /// left. `left` is called for replies that have been written.
     pub fn write(
         &mut self,
         stream: &mut Stream,
@@ -263,7 +269,7 @@ impl Output {
         }
     }
 
-    /// Gives back what an idle connection does not need.
+    /// Frees memory that an idle connection does not need.
     pub fn slim(&mut self) {
         if self.expected.is_empty() && !self.has_some() {
             shed(&mut self.bytes);
@@ -275,7 +281,7 @@ impl Output {
     }
 }
 
-/// Frees a buffer of an idle connection, unless it is small.
+/// Frees the buffer of an idle connection, unless it is small.
 pub fn shed(buffer: &mut Vec<u8>) {
     const SMALL: usize = 4096;
     if buffer.capacity() > SMALL {

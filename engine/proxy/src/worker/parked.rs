@@ -1,4 +1,5 @@
-//! Requests that no primary can take now: kept, and sent again in the order in which their clients sent them.
+//! Requests that no primary can execute now: they are kept, and sent again in the order in which
+//! their clients sent them.
 
 use super::Worker;
 use super::backend::Pending;
@@ -14,17 +15,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub struct Parked {
     pub pending: Pending,
     pub bytes: Vec<u8>,
-    /// MULTI, and what else goes in front of the first command of a transaction; its replies are nobody's.
+    /// MULTI and other requests that precede the first command of a transaction. Their replies are
+    /// discarded.
     pub opening: Vec<Vec<u8>>,
     pub identity: usize,
     pub exclusive: bool,
-    /// The topology that is known to be wrong about it: only a newer one helps.
+    /// Version of the topology that is known to be wrong for this request, which waits for a newer
+    /// one.
     pub outdated: Option<u64>,
-    /// What its client hears if none appears.
+    /// Error for the client if no primary becomes available.
     pub error: Vec<u8>,
 }
 
-/// By client: what is done for one client's reply costs the same however many others wait.
+/// Requests by client, so that the cost of handling one client's reply does not depend on the
+/// number of other waiting requests.
 #[derive(Debug, Default)]
 pub struct Lot {
     by_client: BTreeMap<Id, Vec<Parked>>,
@@ -40,7 +44,7 @@ impl Lot {
         self.by_client.values().map(Vec::len).sum()
     }
 
-    /// Bytes of the requests.
+    /// Returns the size of the requests, in bytes.
     pub fn weight(&self) -> usize {
         self.by_client.values().flatten().map(|parked| parked.bytes.len()).sum()
     }
@@ -48,10 +52,11 @@ impl Lot {
     pub fn add(&mut self, parked: Parked) -> &mut Parked {
         let of_client = self.by_client.entry(parked.pending.asker.client).or_default();
         of_client.push(parked);
-        of_client.last_mut().expect("it was just put there")
+        of_client.last_mut().expect("it was just inserted")
     }
 
-    /// All of them, each client's in the order in which it sent them: what shards refused comes back in another one.
+    /// Removes and returns all requests, those of each client in the order sent. Refused requests
+    /// return in a different order.
     fn take(&mut self) -> impl Iterator<Item = Parked> + use<> {
         std::mem::take(&mut self.by_client).into_values().flat_map(|mut of_client| {
             of_client.sort_by(|one, other| order(one.pending.asker.number, other.pending.asker.number));
@@ -59,7 +64,7 @@ impl Lot {
         })
     }
 
-    /// Those of one client that are such.
+    /// Removes and returns the requests of one client that match.
     pub fn extract(&mut self, client: Id, is_such: impl Fn(&Parked) -> bool) -> Vec<Parked> {
         let Some(of_client) = self.by_client.get_mut(&client) else { return Vec::new() };
         if !of_client.iter().any(&is_such) {
@@ -74,25 +79,27 @@ impl Lot {
     }
 }
 
-/// Requests of one client for one slot are executed in the order in which they came.
+/// Client and slot. Requests of one client for one slot are executed in the order in which they
+/// arrived.
 type Place = (Id, u16);
 
 fn place(pending: &Pending) -> Place {
     (pending.asker.client, pending.slot)
 }
 
-/// Of the numbers of two requests of one client, of which there are never so many that they would come round.
+/// Compares the numbers of two requests of one client. The numbers may wrap around, but pending
+/// ones are never that far apart.
 fn order(number: u32, other: u32) -> Ordering {
     (number.wrapping_sub(other) as i32).cmp(&0)
 }
 
-/// Whether a client's request of this number came after the other one.
+/// Whether the client's request `number` arrived after `other`.
 pub(super) fn is_later(number: u32, other: u32) -> bool {
     order(number, other).is_gt()
 }
 
 impl Worker {
-    /// Keeps a request until a primary can take it, or its time is over.
+    /// Keeps a request until a primary can execute it, or its time has expired.
     pub(super) fn park(
         &mut self,
         db: usize,
@@ -122,8 +129,9 @@ impl Worker {
         })
     }
 
-    /// Tries to send what waits. A shard that was away is asked by few until it takes a request: thousands that it refuses, again and
-    /// again, would cost the worker's other clients more than the shard's own.
+    /// Sends waiting requests again. A shard that was unavailable receives only a few until it
+    /// executes one: thousands of repeatedly refused requests would slow down the worker's other
+    /// clients.
     pub(super) fn retry_parked(&mut self, db: usize) {
         self.dbs[db].retry_at = self.now + RETRY / 2;
         let sent = self.sent_behind_parked(db);
@@ -138,7 +146,8 @@ impl Worker {
                 self.deliver_failure(db, &parked.pending, Fate::Failed, &parked.error);
                 continue;
             }
-            if self.clients.get(parked.pending.asker.client).is_none() {
+            // It was not executed and must not be: its client has disconnected, and it had the
+            // permissions of that client.
                 // It was never executed, and never will be: who sent it is gone, and with it whose rights it had.
                 continue;
             }
@@ -171,8 +180,9 @@ impl Worker {
         }
     }
 
-    /// By client and slot, the last request that a shard has not answered yet, where earlier ones are parked: sent again now, those
-    /// might be executed after it. Once it is answered they are parked before it, or were overtaken.
+    /// Returns, by client and slot, the last request that a shard has not answered yet, if earlier
+    /// ones are parked. If these were sent again now, they could be executed after it. When it is
+    /// answered, it is parked after them or has overtaken them.
     fn sent_behind_parked(&mut self, db: usize) -> HashMap<Place, u32> {
         let parked = &self.dbs[db].parked.by_client;
         let mut sent = HashMap::new();

@@ -1,8 +1,9 @@
-//! Long replies on their way through: what has arrived leaves, before the rest is there.
+//! Long replies: parts that have arrived are forwarded before the reply is complete.
 //!
-//! A long value is held here neither whole nor twice. The client whose turn it is gets it piece by piece, as fast as it reads;
-//! while it does not, and nobody else waits for a reply on the same connection, the rest stays with the shard. As soon as
-//! somebody does, everything is taken from there, and kept for the client as a short reply would be.
+//! A long value is neither stored completely nor copied twice. The client whose turn it is receives
+//! it in pieces, as fast as it reads. While the client does not read, and no other request waits on
+//! the connection, the rest stays with the shard. When another request waits, the rest is read from
+//! the shard and kept for the client, like a short reply.
 
 use super::Worker;
 use super::backend::{Backend, Bond, Pending, Purpose};
@@ -10,9 +11,9 @@ use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use resp::{Header, ReplyScanner};
 
-/// Shorter replies are delivered when they are complete: they mostly arrive in one piece.
+/// Shorter replies are delivered when they are complete. They usually arrive in one piece.
 const LONG: usize = 32 * 1024;
-/// The client has the beginning of the reply to the oldest request of the connection.
+/// A reply to the oldest request of the connection that its client has received in part.
 #[derive(Debug, Clone, Copy)]
 pub struct Passing {
     pub client: Id,
@@ -20,7 +21,8 @@ pub struct Passing {
 }
 
 impl Worker {
-    /// `bytes` are the beginning of a reply: passes it on if it is long and its client's turn. How many bytes went.
+    /// Starts to forward the reply that starts with `bytes`, if it is long and the next one for its
+    /// client. Returns the number of bytes forwarded.
     pub(super) fn begin_passing(&mut self, id: Id, backend: &mut Backend, bytes: &[u8]) -> Option<usize> {
         let pending = backend.inflight.front()?;
         let is_plain = pending.purpose == Purpose::Reply && pending.bond == Bond::Unchanged;
@@ -40,16 +42,17 @@ impl Worker {
         Some(self.pass(backend, bytes))
     }
 
-    /// Passes on what belongs to the reply. How many bytes that were; all of it has gone when nothing is left.
+    /// Forwards the bytes that belong to the reply and returns their number. The reply is complete
+    /// when nothing is left.
     pub(super) fn pass(&mut self, backend: &mut Backend, bytes: &[u8]) -> usize {
         let Some(passing) = &mut backend.passing else { return 0 };
         let piece = &bytes[..passing.left.min(bytes.len())];
         passing.left -= piece.len();
         let client = passing.client;
-        // Of a client that is gone the rest is thrown away.
+        // If the client has disconnected, the rest is discarded.
         if let Some(found) = self.clients.get_mut(client) {
             let written = found.pass(piece);
-            let is_kept_back = found.stream.wants_write(); // records that the socket had no room for
+            let is_kept_back = found.stream.wants_write(); // records that did not fit into the socket buffer
             self.dbs[backend.db].stats.bytes_out += written as u64;
             if written < piece.len() || is_kept_back {
                 self.progressed(client);
@@ -58,7 +61,7 @@ impl Worker {
         piece.len()
     }
 
-    /// The client has all of it.
+    /// Completes the reply.
     pub(super) fn passed(&mut self, backend: &mut Backend, pending: &Pending) {
         backend.passing = None;
         let asker = pending.asker;
@@ -68,7 +71,8 @@ impl Worker {
         }
     }
 
-    /// Whether the shard keeps the rest for now: its client has enough to read, and nobody else waits.
+    /// Suspends reading from the shard if the client has enough unread data and no other request
+    /// waits. Returns whether it did.
     pub(super) fn holds(&mut self, id: Id) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
         let Some(passing) = backend.passing.filter(|_| backend.inflight.len() == 1) else { return false };
@@ -80,7 +84,7 @@ impl Worker {
         has_enough
     }
 
-    /// The rest may come: its client has read, is gone, or somebody waits behind it.
+    /// Resumes reading: the client has read its data or disconnected, or another request waits.
     pub(super) fn let_go(&mut self, id: Id) {
         let Some(backend) = self.backends.get_mut(id) else { return };
         if std::mem::take(&mut backend.is_held) {
@@ -89,7 +93,7 @@ impl Worker {
         }
     }
 
-    /// Waits for what this connection needs.
+    /// Updates the events for which the connection is polled.
     pub(super) fn listen(&mut self, id: Id) {
         let Some(backend) = self.backends.get_mut(id) else { return };
         let interest = Interest { read: !backend.is_held, write: backend.wants_write(), hangup: false };

@@ -1,5 +1,6 @@
-//! Subscriptions and MONITOR: a connection of the client's own whose every word is passed on. Behind each request
-//! goes a PING that nobody else sends; when it is answered, so is the request, however many messages that took.
+//! Subscriptions and MONITOR: a dedicated connection whose data is forwarded to its client. Each
+//! request is followed by a PING with a unique text; the reply to the PING marks the end of the
+//! replies to the request, regardless of their number.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -14,10 +15,10 @@ use resp::{Args, encode};
 pub struct Subscription {
     target: TargetNumber,
     pub(super) backend: Id,
-    /// Channels and patterns, as the shard counts them.
+    /// Number of channels and patterns, as counted by the shard.
     plain: i64,
     sharded: i64,
-    /// Answers to our PINGs that are still to come.
+    /// Number of pending replies to the PINGs of the proxy.
     pings: usize,
 }
 
@@ -47,7 +48,7 @@ impl Worker {
             client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
             return Flow::Next;
         };
-        // Without a channel it is about all channels of that kind, wherever they are.
+        // Without a channel, the command applies to all channels of this type on all shards.
         let everywhere = sharded && args.len() == 1;
         let mut chosen = Vec::new();
         if let Some(exclusive) = client.exclusive.as_deref().filter(|_| everywhere) {
@@ -100,7 +101,8 @@ impl Worker {
         Some(backend)
     }
 
-    /// A RESP2 client that subscribes, or one that monitors, speaks to that connection only.
+    /// Handles commands of a RESP2 client with subscriptions, or of a client with MONITOR, which
+    /// use only that connection.
     pub(super) fn dispatch_relayed(
         &mut self,
         id: Id,
@@ -144,7 +146,7 @@ impl Worker {
             let first = !std::mem::replace(&mut exclusive.monitors, true);
             exclusive.subscriptions.push(Subscription { target, backend, plain: 0, sharded: 0, pings: 0 });
             match first {
-                // Its OK, or why not, is the client's.
+                // The reply of the first shard is sent to the client.
                 true => self.say(backend, args.raw),
                 false => {
                     self.enqueue(backend, args.raw, Pending::own(Purpose::Ignore));
@@ -157,12 +159,13 @@ impl Worker {
         Flow::Next
     }
 
-    /// A shard said something on a connection of the client's own that answers no request.
+    /// Handles data on a dedicated connection that answers no request.
     pub(super) fn relayed(&mut self, backend: &mut Backend, client: &mut Client, frame: &[u8]) {
         if let Some(exclusive) =
             client.exclusive.as_deref_mut().filter(|one| one.monitors && !one.monitor_answered)
         {
-            // What another shard shows before the first has answered is older than the client's monitoring.
+            // Output of another shard before the first one has answered precedes the client's
+            // MONITOR.
             if exclusive.subscriptions.first().is_none_or(|first| first.target != backend.target) {
                 return;
             }
@@ -181,7 +184,7 @@ impl Worker {
             let exclusive = client.exclusive.as_deref_mut().filter(|exclusive| done && !exclusive.monitors);
             if let Some(exclusive) = exclusive {
                 exclusive.subscriptions.retain(|one| one.target != backend.target);
-                // Closed by the next tick: the worker is in the middle of reading from it.
+                // Closed by the next tick, because the worker is reading from it now.
                 backend.demoted_at = Some(0);
                 backend.owner = None;
             }
@@ -196,7 +199,8 @@ impl Worker {
     }
 }
 
-/// The answer to our PING: a bulk string, or `pong` and the string for RESP2 clients that subscribe.
+/// Whether the frame is the reply to a PING of the proxy: a bulk string, or `pong` and the string
+/// for RESP2 clients with subscriptions.
 fn is_mark(frame: &[u8]) -> bool {
     match resp::text(frame) {
         Some(text) => text == MARK,
@@ -206,7 +210,7 @@ fn is_mark(frame: &[u8]) -> bool {
     }
 }
 
-/// Of `kind, channel, count`: kind and count.
+/// Parses `kind, channel, count` into kind and count.
 fn counted(frame: &[u8]) -> Option<(&[u8], i64)> {
     match resp::items(frame)?[..] {
         [kind, _, count] if count.first() == Some(&b':') => Some((resp::text(kind)?, resp::integer(count)?)),

@@ -1,4 +1,4 @@
-//! Replies that mean "elsewhere" or "not now", and connections that are lost: which requests are sent again.
+//! Redirections, temporary failures and lost connections: which requests are sent again.
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
@@ -15,16 +15,17 @@ use crate::topology::TargetNumber;
 use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
 
-/// A request follows that many redirections; more means that the shards disagree for long.
+/// Maximum number of redirections of a request. More of them mean that the shards disagree
+/// permanently.
 const MAX_TRIES: u8 = 8;
-/// The agent is told again of an address that it has not named.
+/// Interval in microseconds at which the same unknown address is reported to the agent.
 const TELL_AGAIN: u64 = 1_000_000;
 const LOST: &[u8] =
     b"-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
 const LOST_READ: &[u8] = b"-ERR the connection to the shard was lost before it answered\r\n";
 const SILENT: &[u8] = b"-ERR the shard did not answer in time; a write may or may not have been executed\r\n";
 
-/// Whether this is an answer to what may have been executed, or may yet be.
+/// Whether this error means that the request may have been executed, or may be executed later.
 pub(super) fn is_in_doubt(frame: &[u8]) -> bool {
     frame == LOST || frame == SILENT
 }
@@ -48,17 +49,19 @@ pub(super) struct Redirect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
     Owner,
-    /// The owner of this one.
+    /// The owner of this slot.
     Slot(u16),
     Asking(TargetNumber),
-    /// When a primary can take it.
+    /// A primary, when one can execute it.
     Later,
-    /// When the agent has named the shards anew: a shard named one that it had not.
+    /// The owner after the agent has sent a new shard list, because a shard named an address that
+    /// is not in the current one.
     Told,
 }
 
 impl Worker {
-    /// An error reply: the client's, unless it only says where or when to ask.
+    /// Handles an error reply. It is delivered to the client unless it is a redirection or a
+    /// temporary failure.
     #[cold]
     pub(super) fn error_reply(
         &mut self,
@@ -73,7 +76,8 @@ impl Worker {
         self.follow(backend, pending, frame, None)
     }
 
-    /// What the shard itself says of a request: of the one that it has just answered, or of `doubted`.
+    /// Handles a statement of the shard about a request: the one that it has just answered, or
+    /// `doubted`.
     pub(super) fn follow(
         &mut self,
         backend: &Backend,
@@ -98,7 +102,7 @@ impl Worker {
         };
         let mut pending = *pending;
         let bytes = doubted.unwrap_or_else(|| backend.request(&pending)).to_vec();
-        // Waiting ends by time, following ends by count.
+        // Waiting is limited by time, redirections are limited by number.
         pending.tries += u8::from(!matches!(to, To::Later | To::Told));
         self.dbs[backend.db].stats.failed(Failure::of(frame));
         if to == To::Later {
@@ -115,7 +119,7 @@ impl Worker {
         match words.next()? {
             "MOVED" => {
                 if pending.roams {
-                    // Its own keys told the shard where it belongs.
+                    // The shard has determined the slot from the keys of the request.
                     let slot = words.next()?.parse().ok().filter(|&slot: &u16| slot < SLOTS)?;
                     return (slot != pending.slot).then_some(To::Slot(slot));
                 }
@@ -125,8 +129,8 @@ impl Worker {
                     return self.may_wait(pending).then_some(To::Told);
                 };
                 self.moved(backend.db, slot, target);
-                // Even where the slot is another endpoint's now: this request was right when it came, and shards'
-                // own addresses are nothing for clients.
+                // Applies even if another endpoint serves the slot now: the request was valid when
+                // it arrived, and clients must not receive the addresses of shards.
                 Some(To::Owner)
             }
             "ASK" => {
@@ -142,7 +146,7 @@ impl Worker {
             "CLUSTERDOWN" | "READONLY" | "LOADING" | "MASTERDOWN" | "TRYAGAIN" => {
                 self.may_wait(pending).then_some(To::Later)
             }
-            // A primary that becomes a replica sends away whoever blocks there.
+            // A primary that is demoted ends the blocking of its clients with this error.
             "UNBLOCKED" if words.next() == Some("force") => Some(To::Later),
             _ => None,
         }
@@ -152,7 +156,7 @@ impl Worker {
         pending.deadline == 0 || pending.deadline > self.now
     }
 
-    /// Of `<slot> <host>:<port>`, if it is about the slot that was asked for.
+    /// Parses `<slot> <host>:<port>`, if it concerns the slot of the request.
     fn place<'a>(
         &self,
         backend: &Backend,
@@ -163,7 +167,7 @@ impl Worker {
         Some((slot, self.address(backend, words.next()?)?))
     }
 
-    /// `host:port` as shards write it; no host means the one that said so.
+    /// Parses `host:port` in the format of shards. An empty host means the shard that returned it.
     fn address(&self, backend: &Backend, text: &str) -> Option<SocketAddr> {
         let (host, port) = text.rsplit_once(':')?;
         let port = port.parse().ok()?;
@@ -184,7 +188,7 @@ impl Worker {
 
     fn tell_place(&self, db: usize, slot: u16, address: SocketAddr) {
         let (uid, port) = (self.dbs[db].config.uid, address.port());
-        // The control thread is gone only when the process ends.
+        // Fails only while the process is ending.
         let _ = self.events.send(Event::Report(Report::Topology {
             uid,
             slot,
@@ -193,7 +197,8 @@ impl Worker {
         }));
     }
 
-    /// Of an address that the agent has not named nothing is believed; once a second the agent is told of it.
+    /// Reports an address that the agent has not named, at most once a second for the same one. The
+    /// address is not used.
     fn tell_unlisted(&mut self, db: usize, slot: u16, address: SocketAddr) {
         let now = self.now;
         let told = self.dbs[db]
@@ -205,7 +210,7 @@ impl Worker {
         }
     }
 
-    /// Sends a request where its reply said it belongs.
+    /// Sends a request to the destination of its redirection.
     pub(super) fn redirect(&mut self, redirect: Redirect) {
         let Redirect { mut pending, bytes, identity, db, exclusive, to, frame } = redirect;
         if let To::Slot(slot) = to {
@@ -241,8 +246,9 @@ impl Worker {
         }
     }
 
-    /// A request was executed while an earlier one of the same client and slot waits to be sent again: that would change
-    /// their order, so the earlier one is answered with what the shard said of it.
+    /// Answers earlier requests of the same client and slot that wait to be sent again with the
+    /// error of the shard, because sending them after a later request was executed would change the
+    /// order.
     #[inline]
     pub(super) fn overtake(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
         if !redirects.is_empty() || !self.dbs[db].parked.is_empty() {
@@ -272,7 +278,7 @@ impl Worker {
         }
     }
 
-    /// Later requests of this client must not overtake the one that is sent again.
+    /// Prevents later requests of this client from overtaking the one that is sent again.
     fn hold_back(&mut self, db: usize, pending: &Pending) {
         let stale = self.dbs[db].topology_version.wrapping_sub(1);
         if let Some(client) = self.clients.get_mut(pending.asker.client) {
@@ -280,14 +286,16 @@ impl Worker {
         }
     }
 
-    /// A connection to a shard ended. What was not sent waits for a primary. What the shard has seen may be what it died
-    /// of: it is not repeated, be it a read or a write, and its client is told so.
+    /// Handles the loss of a connection to a shard. Requests that were not sent wait for a primary.
+    /// Requests that the shard has received are not repeated, whether they read or write, because
+    /// they may have caused the failure. Their clients receive an error.
     pub(super) fn lost(&mut self, id: Id) {
         let is_out_of_step = self.backends.get(id).is_some_and(|backend| backend.is_out_of_step);
         self.end_backend(id, if is_out_of_step { Failure::Protocol } else { Failure::Reset }, LOST);
     }
 
-    /// A shard says nothing. It may have executed anything; asking again would only wait as long again.
+    /// Closes a connection to a shard that does not answer. The shard may have executed its
+    /// requests, so they are not repeated.
     pub(super) fn gave_up(&mut self, id: Id) {
         self.end_backend(id, Failure::Timeout, SILENT);
     }
@@ -306,12 +314,12 @@ impl Worker {
         }
         self.disconnect(&backend, id);
         if let Some(passing) = backend.passing {
-            // It has the beginning of a reply that has no end.
+            // The client has received the start of a reply that cannot be completed.
             self.close_client(passing.client);
         }
         let rejected = self.dbs[db].identities[identity].rejected.take();
         let in_transaction = backend.in_transaction && backend.is_open();
-        // The shard of one that is out of step is up, and can be reached at once.
+        // A shard that sent invalid data is running, and can be reached immediately.
         if backend.is_open() && backend.owner.is_none() && rejected.is_none() && !backend.is_out_of_step {
             self.outage_begins(db, target, false);
         }
@@ -328,7 +336,7 @@ impl Worker {
                 self.canary_lost(db, target, pending.slot, rejected.is_some());
             }
             if pending.purpose != Purpose::Reply {
-                // MULTI that was never sent goes with the command behind it.
+                // A MULTI that was never sent goes with the next command.
                 if backend.in_transaction && !backend.is_open() && pending.purpose == Purpose::Ignore {
                     opening.push(bytes);
                 }
@@ -347,7 +355,7 @@ impl Worker {
                 parked.opening = std::mem::take(&mut opening);
             }
         }
-        // What was never sent binds nobody.
+        // Requests that were never sent leave no state on the shard.
         backend.is_bound &= backend.is_open();
         self.resume.append(&mut backend.waiting);
         if let Some(owner) = backend.owner {
@@ -365,8 +373,8 @@ impl Worker {
         }
     }
 
-    /// The shards of a database have changed: connections to former primaries get no new requests, and not
-    /// forever to answer old ones.
+    /// Marks connections to former primaries after a change of the shards: they receive no new
+    /// requests, and limited time to answer pending ones.
     pub(super) fn demote_backends(&mut self, db: usize) {
         for id in self.backends.ids() {
             let Some(backend) = self.backends.get_mut(id).filter(|backend| backend.db == db) else {
@@ -377,7 +385,7 @@ impl Worker {
         }
     }
 
-    /// Closes a connection that nobody needs.
+    /// Closes a connection that is no longer needed.
     pub(super) fn discard(&mut self, id: Id) {
         let Some(backend) = self.backends.remove(id) else { return };
         self.poll.remove(backend.stream.fd());

@@ -1,4 +1,5 @@
-//! shard -> reply -> client: matches replies with requests, follows redirections, and writes to clients.
+//! shard -> reply -> client: matches replies with requests, follows redirections, and writes to
+//! clients.
 
 use super::Worker;
 use super::backend::{Backend, Bond, Fence, Pending, Purpose};
@@ -15,7 +16,8 @@ use crate::socket;
 use crate::stats::Failure;
 use std::io::ErrorKind;
 
-/// Rounds that output may wait for more to go with it, and bytes that never wait.
+/// Maximum number of rounds that output is held back so that more can be added, and number of bytes
+/// above which it is not.
 const DEFERRALS: u32 = 16;
 const DEFERRED_OUTPUT: usize = 16 * 1024;
 
@@ -32,7 +34,7 @@ impl Worker {
         if event.write {
             self.flush_backend(id);
         }
-        // Of one that is lost, what it said last is read before that is noticed.
+        // Data that arrived before the connection was lost is read first.
         if event.broken || event.read && !self.holds(id) {
             self.read_backend(id);
         }
@@ -81,13 +83,14 @@ impl Worker {
         }
     }
 
-    /// Whether the shard has accepted the connection.
+    /// Whether the shard has accepted the login of the connection.
     fn has_greeted(&self, backend: &Backend) -> bool {
         let is_pending = backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Greeting);
         !is_pending && self.dbs[backend.db].identities[backend.identity].rejected.is_none()
     }
 
-    /// How many bytes the complete replies were; `None` when the shard does not speak the protocol.
+    /// Handles complete replies and returns the number of their bytes, or `None` if the shard
+    /// violates the protocol.
     fn take_replies(
         &mut self,
         id: Id,
@@ -138,7 +141,7 @@ impl Worker {
             let frame = &bytes[at..at + len];
             at += len;
             if frame[0] == b'>' && backend.owner.is_none() && !backend.is_relayed {
-                // The engine pushes messages to subscribers only.
+                // The engine sends push messages only to subscribers.
                 return None;
             }
             if frame[0] == b'>' || backend.is_relayed && backend.inflight.is_empty() {
@@ -179,7 +182,7 @@ impl Worker {
         Some(at)
     }
 
-    /// The shard's answer to HELLO. `None`: commands cannot be executed as this identity.
+    /// Handles the reply of the shard to HELLO. `None`: this identity cannot execute commands.
     fn greeted(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
         let identity = &mut self.dbs[backend.db].identities[backend.identity];
         identity.noauth = frame.starts_with(b"-NOAUTH");
@@ -190,7 +193,7 @@ impl Worker {
         identity.rejected = None;
         backend.has_safe_scripts = reply_safety::has_safe_scripts(frame);
         self.dbs[backend.db].learn_engine(frame);
-        // On a connection that is somebody's own every reply is that client's.
+        // On a dedicated connection, every reply belongs to the client.
         if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
         {
             backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::own(Purpose::Commands));
@@ -198,7 +201,7 @@ impl Worker {
         Some(())
     }
 
-    /// Gives a complete reply to the request it belongs to.
+    /// Delivers a complete reply to the client of the request.
     #[inline]
     pub(super) fn deliver(&mut self, pending: &Pending, frame: &[u8]) {
         let asker = pending.asker;
@@ -219,7 +222,8 @@ impl Worker {
                     if is_wait
                         && client.unconfirmed.is_some_and(|one| one.topology_version != topology_version)
                     {
-                        // The write was acknowledged by a shard that may be gone, and the write with it.
+                        // The shard that acknowledged the write may have been lost, and the write
+                        // with it.
                         joined = b":0\r\n".to_vec();
                     }
                     client.joining = client.joining.saturating_sub(held);
@@ -235,7 +239,7 @@ impl Worker {
         self.progressed(asker.client);
     }
 
-    /// The same for an error that is not the shard's answer to it.
+    /// Does the same for an error that is not the reply of the shard to this request.
     #[cold]
     pub(super) fn deliver_failure(&mut self, db: usize, pending: &Pending, fate: Fate, frame: &[u8]) {
         self.note_fate(db, pending, fate);
@@ -245,7 +249,7 @@ impl Worker {
         self.deliver(pending, frame);
     }
 
-    /// A client got a reply: it has output, and may go on if it waited.
+    /// Handles a new reply for a client: it has output, and is resumed if it waited.
     #[inline]
     pub(super) fn progressed(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -263,8 +267,8 @@ impl Worker {
     pub(super) fn flush_clients(&mut self) {
         let dirty = std::mem::take(&mut self.dirty_clients);
         for &id in &dirty {
-            // The shards answer a pipeline one after the other, in a few rounds; its client is better served by one
-            // packet than by three.
+            // The shards answer a pipeline within a few rounds. One packet with all replies is
+            // better for the client than several.
             match self.clients.get(id) {
                 Some(client) if !client.is_drained() && client.output.size() < DEFERRED_OUTPUT => {
                     self.deferred.push(id)
@@ -275,8 +279,8 @@ impl Worker {
         self.dirty_clients = reuse(dirty, std::mem::take(&mut self.dirty_clients));
     }
 
-    /// Clients that were made to wait are written to when they are complete, when nothing else is to be done, or
-    /// after a few rounds.
+    /// Writes output that was held back when all replies are present, when nothing else is to be
+    /// done, or after a few rounds.
     pub(super) fn flush_deferred(&mut self, is_idle: bool) {
         if self.deferred.is_empty() {
             return;
@@ -335,7 +339,7 @@ impl Worker {
         self.release_exclusive(&mut client);
         let db = &mut self.dbs[client.db];
         db.clients_weigh -= client.weighed as i64;
-        // Those that it would have got.
+        // Identities that the client would have received.
         let identities = abandoned.into_iter().filter_map(|expected| match expected.answer {
             Answer::Then(then) => then.identity(),
             _ => None,

@@ -1,5 +1,5 @@
-//! That a client counts as a connection of its database and of its worker, wherever it is on its way: whoever lets go of the client,
-//! a worker that fails included, lets go of this.
+//! Counts a client as a connection of its database and of its worker. The count ends when the value
+//! is dropped, even by a worker that fails.
 
 use super::Handle;
 use crate::stats::Connections;
@@ -13,7 +13,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Of a client that was just accepted.
+    /// Counts a client that was just accepted.
     pub fn take(connections: &Arc<Connections>, worker: &Handle) -> Self {
         connections.total.fetch_add(1, Ordering::Relaxed);
         connections.now.fetch_add(1, Ordering::Relaxed);
@@ -21,7 +21,7 @@ impl Seat {
         Self { connections: Arc::clone(connections), clients: Arc::clone(&worker.clients) }
     }
 
-    /// The client goes to another worker.
+    /// Moves the client to another worker.
     pub fn move_to(&mut self, worker: &Handle) {
         worker.clients.fetch_add(1, Ordering::Relaxed);
         let left = std::mem::replace(&mut self.clients, Arc::clone(&worker.clients));

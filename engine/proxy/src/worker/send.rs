@@ -10,14 +10,15 @@ use crate::stats::Failure;
 use crate::topology::TargetNumber;
 use resp::encode;
 
-/// A target that refused is asked again after this long.
+/// Time in microseconds after which a target that refused a connection is tried again.
 pub(super) const RETRY: u64 = 50_000;
 
 pub(super) const NO_PRIMARY: &[u8] =
     b"-CLUSTERDOWN no primary of the shard can be reached; the command was not executed\r\n";
 
 impl Worker {
-    /// Sends to the owner of `slot` on a shared connection. A request that has to wait makes its client wait.
+    /// Sends a request on a shared connection to the owner of its slot. If the request must wait,
+    /// so must its client.
     #[inline]
     pub(super) fn send(&mut self, client: &mut Client, bytes: &[u8], pending: Pending) {
         let db = client.db;
@@ -55,7 +56,8 @@ impl Worker {
         Some(id)
     }
 
-    /// `true`: there are so many bytes now that its client has to wait; it is resumed when they have gone.
+    /// Returns `true` if the connection is congested. The client must then wait, and is resumed
+    /// when the data has been sent.
     #[inline]
     pub(super) fn enqueue(&mut self, id: Id, bytes: &[u8], pending: Pending) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
@@ -74,7 +76,7 @@ impl Worker {
         congested
     }
 
-    /// Begins a connection and puts its greeting in front. `None`: the target is down.
+    /// Opens a connection and enqueues its login. Returns `None` if the target is down.
     pub(super) fn open(
         &mut self,
         db: usize,
@@ -97,7 +99,7 @@ impl Worker {
         backend.used_at = self.now;
         backend.fences_with_hello = self.dbs[db].identities[identity].fences_with_hello;
         let id = self.backends.insert(Box::new(backend));
-        let backend = self.backends.get_mut(id).expect("it was just put there");
+        let backend = self.backends.get_mut(id).expect("it was just inserted");
         if self.poll.add(backend.stream.fd(), Source::Backend(id), backend.interest).is_err() {
             self.backends.remove(id);
             return None;
@@ -115,7 +117,7 @@ impl Worker {
         self.dbs[db].stats.failed(Failure::Refused);
     }
 
-    /// Connects the plain identity to all primaries before anyone asks.
+    /// Connects the identity without a login to all primaries before the first request.
     pub(super) fn warm(&mut self, db: usize) {
         let targets: Vec<_> = {
             let topology = &self.dbs[db].topology;
@@ -168,7 +170,7 @@ impl Worker {
     }
 }
 
-/// The emptied list, to keep its memory, with what was added meanwhile.
+/// Returns the emptied list, to keep its memory, with the elements added in the meantime.
 pub(super) fn reuse(mut emptied: Vec<Id>, added: Vec<Id>) -> Vec<Id> {
     emptied.clear();
     emptied.extend(added);

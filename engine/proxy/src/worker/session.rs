@@ -1,4 +1,4 @@
-//! Who a client is and how it wants to be spoken to: AUTH, HELLO, RESET, SELECT, PING and their like.
+//! Identity and protocol of a client: AUTH, HELLO, RESET, SELECT, PING and similar commands.
 
 use super::Worker;
 use super::backend::Backend;
@@ -12,27 +12,28 @@ use crate::command::{Class, Command, Handling};
 use crate::control::Mode;
 use resp::{Args, encode};
 
-/// The first identities of a database are those without a password, in either protocol.
+/// Number of identities without a login, one for each protocol. They are the first ones of a
+/// database.
 const ANONYMOUS: usize = 2;
 
-/// What a shard's answer changes, if it is no error.
+/// Change of the client that follows a successful reply of the shard.
 #[derive(Debug)]
 pub enum Then {
-    /// The password is right. The reply to HELLO is the proxy's own.
+    /// The password is correct. The proxy creates the reply to HELLO itself.
     Become {
         identity: usize,
         name: Option<Vec<u8>>,
         hello: bool,
     },
-    /// EXEC or DISCARD: the connection is free of the transaction.
+    /// EXEC or DISCARD: the transaction on the connection has ended.
     TransactionEnded,
     Tracking,
-    /// The engine has no objection to this user's CLIENT LIST.
+    /// The user has permission for CLIENT LIST.
     List,
 }
 
 impl Then {
-    /// The one it keeps a place for.
+    /// Returns the identity that is reserved for the client.
     pub(super) fn identity(&self) -> Option<usize> {
         match self {
             Self::Become { identity, .. } => Some(*identity),
@@ -77,7 +78,8 @@ impl Worker {
         Flow::Next
     }
 
-    /// READONLY, READWRITE and ASKING only mean something to cluster clients, and primaries need none of them.
+    /// Answers READONLY, READWRITE and ASKING, which are only for cluster clients and have no
+    /// effect on primaries.
     fn read_mode(&mut self, client: &mut Client) {
         let cluster = self.dbs[client.db].config.mode == Mode::OssCluster;
         client.reply(Class::Other, |out| match cluster {
@@ -110,8 +112,9 @@ impl Worker {
         client.identity = identity;
     }
 
-    /// The default user has another password, or none any more: who gives none is nobody until a shard has said so. Who has
-    /// given one stays who he is, as at the engine.
+    /// Discards the connections without a login, because the password of the default user has been
+    /// changed or removed. A shard determines again whether a login is required. Clients that have
+    /// logged in stay logged in, like with the engine.
     pub(super) fn greet_anew(&mut self, db: usize) {
         for identity in &mut self.dbs[db].identities[..ANONYMOUS] {
             identity.noauth = false;
@@ -154,7 +157,7 @@ impl Worker {
         Flow::Next
     }
 
-    /// Whether a shard has told if the default user needs a password.
+    /// Whether a shard has reported if the default user requires a password.
     fn is_known(&self, db: usize) -> bool {
         let connected =
             |id: &Option<Id>| id.and_then(|id| self.backends.get(id)).is_some_and(|b| b.inflight.is_empty());
@@ -165,7 +168,8 @@ impl Worker {
         self.dbs[client.db].identities[client.identity].credentials.resp3
     }
 
-    /// Lets a shard judge the password, on a connection of that user; the client becomes that user if it is right.
+    /// Sends the password to a shard for verification, on a connection of that user. If it is
+    /// correct, the client becomes that user.
     fn verify(
         &mut self,
         id: Id,
@@ -178,7 +182,7 @@ impl Worker {
         let login = Some((user.to_vec(), password.to_vec()));
         let db = client.db;
         let identity = self.dbs[db].intern(Credentials { login, resp3 });
-        // Counted already now, so that nobody takes the place while the shard thinks.
+        // Counted now, so that the identity is not reused before the shard answers.
         self.dbs[db].identities[identity].clients += 1;
         let then = Then::Become { identity, name, hello };
         let number = client.expect(Class::Other, Answer::Then(Box::new(then)));
@@ -195,16 +199,16 @@ impl Worker {
         if !client.is_drained() {
             return Flow::Hold;
         }
-        let wanted = match hello_options(args) {
-            Ok(wanted) => wanted,
+        let options = match hello_options(args) {
+            Ok(options) => options,
             Err(text) => {
                 client.reply(Class::Other, |out| encode::error(out, &text));
                 return Flow::Next;
             }
         };
-        let resp3 = wanted.resp3.unwrap_or(self.is_resp3(client));
-        if let Some(login) = wanted.login {
-            self.verify(id, client, login, resp3, wanted.name.map(<[u8]>::to_vec), true);
+        let resp3 = options.resp3.unwrap_or(self.is_resp3(client));
+        if let Some(login) = options.login {
+            self.verify(id, client, login, resp3, options.name.map(<[u8]>::to_vec), true);
             return Flow::Next;
         }
         let credentials = &self.dbs[client.db].identities[client.identity];
@@ -218,7 +222,7 @@ impl Worker {
         let login = credentials.credentials.login.clone();
         let identity = self.dbs[client.db].intern(Credentials { login, resp3 });
         self.change_identity(client, identity);
-        if let Some(name) = wanted.name {
+        if let Some(name) = options.name {
             client.profile.get_or_insert_default().name = name.to_vec();
         }
         let greeting = self.greeting(client);
@@ -253,7 +257,7 @@ impl Worker {
         out
     }
 
-    /// A shard has answered a request that changes something.
+    /// Applies the change that follows the reply of a shard.
     #[cold]
     pub(super) fn then(&mut self, asker: Asker, then: Then, frame: &[u8]) {
         let Some(mut client) = self.clients.take(asker.client) else { return };
@@ -288,7 +292,7 @@ impl Worker {
         self.clients.put_back(asker.client, client);
     }
 
-    /// A frame that answers no request: the owner's, if the connection has one.
+    /// Forwards a frame that answers no request to the owner of the connection, if any.
     pub(super) fn relay(&mut self, backend: &mut Backend, frame: &[u8]) {
         let Some(owner) = backend.owner else { return };
         let Some(mut client) = self.clients.take(owner) else { return };
@@ -305,9 +309,9 @@ struct HelloOptions<'a> {
 }
 
 fn hello_options<'a>(args: &Args<'a>) -> Result<HelloOptions<'a>, String> {
-    let mut wanted = HelloOptions { resp3: None, login: None, name: None };
-    let Some(version) = args.get(1) else { return Ok(wanted) };
-    wanted.resp3 = match resp::decimal(version) {
+    let mut options = HelloOptions { resp3: None, login: None, name: None };
+    let Some(version) = args.get(1) else { return Ok(options) };
+    options.resp3 = match resp::decimal(version) {
         None => return Err("ERR Protocol version is not an integer or out of range".into()),
         Some(2) => Some(false),
         Some(3) => Some(true),
@@ -317,11 +321,11 @@ fn hello_options<'a>(args: &Args<'a>) -> Result<HelloOptions<'a>, String> {
     while let Some(option) = args.get(at) {
         match (option.to_ascii_lowercase().as_slice(), args.get(at + 1), args.get(at + 2)) {
             (b"auth", Some(user), Some(password)) => {
-                wanted.login = Some((user, password));
+                options.login = Some((user, password));
                 at += 3;
             }
             (b"setname", Some(name), _) => {
-                wanted.name = Some(name);
+                options.name = Some(name);
                 at += 2;
             }
             _ => {
@@ -332,5 +336,5 @@ fn hello_options<'a>(args: &Args<'a>) -> Result<HelloOptions<'a>, String> {
             }
         }
     }
-    Ok(wanted)
+    Ok(options)
 }

@@ -1,7 +1,9 @@
-//! A worker, its clients, its shards and their agent in one thread and a time of their own. What happens, and when, follows from a
-//! seed, so that what goes wrong once goes wrong again. Clients judge each reply, shards what they are asked.
+//! Deterministic simulation: a worker, its clients, its shards and their agent in one thread with a
+//! simulated clock. A seed determines all events and their times, so that a failure can be
+//! reproduced. Clients check each reply; shards check each request.
 //!
-//! `SHARDBOARD_SIMULATION=SEED cargo test -p proxy simulation` runs one seed; `…=FROM..TO` all of these.
+//! `SHARDBOARD_SIMULATION=SEED cargo test -p proxy simulation` runs one seed, `…=FROM..TO` runs a
+//! range of seeds.
 
 mod clients;
 mod shards;
@@ -28,18 +30,20 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// A process that is being started has a copy of every socket for a moment, so that one that is closed here is not at its end yet:
-/// whoever starts one excludes simulations meanwhile.
+/// A child process holds a copy of every socket for a moment while it starts, so that closing a
+/// socket does not end the connection immediately. Tests that start a process therefore exclude
+/// simulations.
 pub(super) static STARTING: RwLock<()> = RwLock::new(());
 
 const CLIENTS: usize = 6;
-/// Slots change their owner again only when the pipelines that were on their way have come through: where one request is sent away
-/// twice and the one behind it once, or not at all, their order may change.
+/// Microseconds after which the owner of a slot may change again, so that pending pipelines have
+/// been handled. If one request were redirected twice and a later one once or not at all, their
+/// order could change.
 const SETTLED: u64 = 2_000_000;
-/// A request that nobody answers is over by then, and what comes after it as well: microseconds.
+/// Time in microseconds after which requests without a reply, and later ones, must have ended.
 const PATIENCE: u64 = 120_000_000;
 
-/// How much happens to shards, as the chance of it at each step.
+/// Frequency of events for shards: the probability of each at every step.
 #[derive(Debug, Clone, Copy)]
 struct Weather {
     moves: f64,
@@ -55,10 +59,10 @@ const CALM: Weather =
 const PLANNED: Weather = Weather { moves: 0.005, handovers: 0.0005, ..CALM };
 const STORM: Weather = Weather { refusals: 0.001, resets: 0.0005, freezes: 0.0003, kills: 0.0005, ..PLANNED };
 
-/// What is to happen at a certain time.
+/// A scheduled event.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// The agent tells how it is by then.
+    /// The agent sends the current state.
     Tell,
     Promote(usize),
     Start(usize),
@@ -75,7 +79,7 @@ struct World {
     connections: Arc<Connections>,
     version: u64,
     shards: Shards,
-    /// By pair, when its primary or its slots changed last.
+    /// For each pair, the time at which its primary or its slots last changed.
     changed: [u64; PAIRS],
     clients: Vec<Client>,
     next_client: u64,
@@ -130,7 +134,7 @@ impl World {
         self.time.load(Relaxed)
     }
 
-    /// The agent says how it is.
+    /// Sends the current state as the agent.
     fn tell(&mut self) {
         self.version += 1;
         let shards: Vec<_> = (0..PAIRS * 2)
@@ -170,7 +174,8 @@ impl World {
 
     fn step(&mut self, weather: Weather) {
         let pause = match self.rng.random_range(0..1000) {
-            // Who leads no more and owes answers for half a second is given up: that is a failure.
+            // A former primary that owes replies for half a second is disconnected, which is a
+            // failure.
             0 if weather.freezes > 0.0 => self.rng.random_range(0..100_000),
             0..20 => self.rng.random_range(0..20_000),
             _ => self.rng.random_range(0..50),
@@ -209,14 +214,14 @@ impl World {
         }
     }
 
-    /// A client goes, and another one comes.
+    /// Replaces a client by a new one.
     fn replace(&mut self, which: usize) {
         let client = self.clients.swap_remove(which);
         self.shards.forget(&client.suffix());
         self.in_millis(1, 200, Due::Accept);
     }
 
-    /// What is due, and what the weather brings.
+    /// Handles scheduled events and triggers random ones.
     fn happen(&mut self, weather: Weather) {
         while self.due.peek().is_some_and(|Reverse((at, _))| *at <= self.time.load(Relaxed)) {
             let Some(Reverse((_, due))) = self.due.pop() else { break };
@@ -249,7 +254,7 @@ impl World {
         }
         if self.rng.random_bool(weather.refusals) {
             let words =
-                ["LOADING it reads its file", "CLUSTERDOWN The cluster is down", "READONLY a replica"];
+                ["LOADING the dataset is being loaded", "CLUSTERDOWN The cluster is down", "READONLY this is a replica"];
             let word = words[self.rng.random_range(0..words.len())];
             let process = &mut self.shards.processes[primary];
             process.refuses_with = process.is_alive().then_some(word);
@@ -275,7 +280,7 @@ impl World {
         }
     }
 
-    /// The other half of the pair takes over, if it may.
+    /// Promotes the replica of the pair, if allowed.
     fn promoted(&mut self, pair: usize) -> bool {
         let may = !self.shards.is_moving(pair) && self.is_settled(pair);
         if may {
@@ -319,7 +324,8 @@ impl World {
         }
     }
 
-    /// Nothing happens any more; all that was asked is answered, and all that was acknowledged is there.
+    /// Ends all events, and checks that all requests are answered and all acknowledged writes are
+    /// present.
     fn end_well(&mut self) {
         while let Some(Reverse((at, due))) = self.due.pop() {
             self.time.fetch_max(at, Relaxed);
@@ -330,26 +336,26 @@ impl World {
         }
         self.tell();
         self.clients.iter_mut().for_each(|client| client.is_reading = true);
-        self.until("all is answered", |world| world.clients.iter().all(Client::is_done));
+        self.until("all requests are answered", |world| world.clients.iter().all(Client::is_done));
         self.shared.is_calm = true;
         self.clients.iter_mut().filter(|client| !client.has_hung_up).for_each(Client::ask_for_all);
-        self.until("all is read", |world| world.clients.iter().all(Client::is_done));
+        self.until("all values are read", |world| world.clients.iter().all(Client::is_done));
         self.clients.clear();
-        self.until("all clients are gone", |world| world.worker.clients.is_empty());
-        // What they needed is given back within some seconds.
+        self.until("all clients are closed", |world| world.worker.clients.is_empty());
+        // The resources that they used are freed within some seconds.
         let until = self.now() + 15_000_000;
         while self.now() < until {
             self.time.fetch_add(10_000, Relaxed);
             self.serve();
         }
         let db = &self.worker.dbs[0];
-        assert!(db.parked.is_empty(), "requests of nobody");
-        assert!(db.identities.iter().all(|identity| identity.clients == 0), "places of nobody");
+        assert!(db.parked.is_empty(), "parked requests without a client");
+        assert!(db.identities.iter().all(|identity| identity.clients == 0), "identities in use without a client");
         assert_eq!(self.handle.clients.load(Relaxed), 0);
         let weight = self.connections.memory.bytes();
-        assert!(weight < 2 << 20, "{weight} bytes of nobody");
+        assert!(weight < 2 << 20, "{weight} bytes have not been released");
         let backends = self.worker.backends.ids().len();
-        assert!(backends <= PAIRS * 2 * 2, "{backends} connections of nobody");
+        assert!(backends <= PAIRS * 2 * 2, "{backends} connections have not been closed");
     }
 
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
@@ -382,11 +388,11 @@ impl Drop for World {
     }
 }
 
-/// What one seed came to: enough to see that it comes to the same again.
+/// Result of one seed, sufficient to recognise an identical run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     digest: u64,
-    /// Errors that clients were told.
+    /// Errors that clients received.
     words: Vec<String>,
 }
 
@@ -405,10 +411,10 @@ fn run(seed: u64, weather: Weather, steps: u64) -> Outcome {
     Outcome { digest: *digest, words: errors.keys().cloned().collect() }
 }
 
-/// Those that were asked for, or some.
+/// Returns the seeds of the environment variable, or the first `some` seeds.
 fn seeds(some: u64) -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("SHARDBOARD_SIMULATION") else { return 0..some };
-    let number = |text: &str| text.parse().expect("SHARDBOARD_SIMULATION is SEED or FROM..TO");
+    let number = |text: &str| text.parse().expect("SHARDBOARD_SIMULATION must be SEED or FROM..TO");
     match text.split_once("..") {
         Some((from, to)) => number(from)..number(to),
         None => number(&text)..number(&text) + 1,
@@ -416,17 +422,17 @@ fn seeds(some: u64) -> std::ops::Range<u64> {
 }
 
 #[test]
-fn where_nothing_happens_all_is_answered_without_an_error() {
+fn without_events_all_requests_succeed() {
     for seed in seeds(10) {
         run(seed, CALM, 20_000);
     }
 }
 
 #[test]
-fn while_slots_and_roles_move_each_request_is_answered_once_and_executed_at_most_once() {
+fn during_planned_changes_each_request_is_answered_once_and_executed_at_most_once() {
     for seed in seeds(40) {
         let words = run(seed, PLANNED, 20_000).words;
-        // Nobody but those whose keys moved while they were in a transaction hears of it.
+        // Only clients whose keys moved during a transaction receive an error.
         let is_allowed = |word: &String| {
             word.starts_with("-EXECABORT")
                 || word.starts_with("-TRYAGAIN the keys of this transaction have moved")
@@ -436,19 +442,20 @@ fn while_slots_and_roles_move_each_request_is_answered_once_and_executed_at_most
 }
 
 #[test]
-fn while_shards_fail_each_request_is_answered_once_and_executed_at_most_once() {
+fn during_failures_each_request_is_answered_once_and_executed_at_most_once() {
     for seed in seeds(80) {
         run(seed, STORM, 20_000);
     }
 }
 
-/// Each request asks when it comes; while all are refused, one asks for all of them in a round.
+/// Each request is sent when it arrives. While all are refused, only one is sent again in each
+/// retry round.
 #[test]
-fn a_shard_that_refuses_is_asked_by_few() {
+fn a_shard_that_refuses_requests_receives_few() {
     let _nobody_starts = STARTING.read().unwrap_or_else(PoisonError::into_inner);
     let mut world = World::new(1, STORM);
     let primary = world.shards.primary(0);
-    world.shards.processes[primary].refuses_with = Some("LOADING it reads its file");
+    world.shards.processes[primary].refuses_with = Some("LOADING the dataset is being loaded");
     for which in (0..CLIENTS).flat_map(|which| [which; 50]) {
         world.with_client(which, |client, shared, rng| client.ask(shared, rng));
     }
@@ -463,17 +470,17 @@ fn a_shard_that_refuses_is_asked_by_few() {
     }
     let refused = world.shards.refused;
     assert!(world.worker.dbs[0].parked.len() > 20);
-    assert!((40..200).contains(&refused), "it refused {refused} requests in a second");
-    // It takes one of them: the others follow at once.
+    assert!((40..200).contains(&refused), "the shard refused {refused} requests within a second");
+    // When it executes one, the others follow immediately.
     world.shards.processes[primary].refuses_with = None;
     let then = world.now();
-    world.until("all is answered", |world| world.clients.iter().all(Client::is_done));
+    world.until("all requests are answered", |world| world.clients.iter().all(Client::is_done));
     assert!(world.now() < then + 200_000, "{} us", world.now() - then);
     assert!(world.shared.errors.is_empty(), "{:?}", world.shared.errors);
     world.end_well();
 }
 
 #[test]
-fn a_seed_comes_to_the_same_again() {
+fn a_seed_is_reproducible() {
     assert_eq!(run(1, STORM, 5_000), run(1, STORM, 5_000));
 }

@@ -1,4 +1,5 @@
-//! MGET, MSET, DEL, UNLINK, EXISTS and TOUCH with keys of several shards: one request for each shard.
+//! MGET, MSET, DEL, UNLINK, EXISTS and TOUCH with keys of several shards: one request for each
+//! slot.
 
 use super::Worker;
 use super::client::Client;
@@ -10,7 +11,7 @@ use crate::arena::Id;
 use crate::command::{Command, Handling};
 use resp::{Args, encode};
 
-/// The keys of one shard, and which part of the whole each belongs to.
+/// The keys of one slot, as positions of arguments.
 struct Part {
     slot: u16,
     args: Vec<usize>,
@@ -28,7 +29,7 @@ impl Worker {
         let db = &self.dbs[client.db];
         let whole = args.len() < 2 + step || !db.config.sharded;
         if whole || db.config.mode == crate::control::Mode::OssCluster {
-            // The engine words what is wrong with it, CROSSSLOT included.
+            // The engine returns the error, including CROSSSLOT.
             return self.forward(id, client, command, args);
         }
         if (args.len() - 1) % step != 0 {
@@ -36,13 +37,15 @@ impl Worker {
             client.reply(command.class, |out| encode::error(out, &text));
             return Flow::Next;
         }
-        // Parts are per slot: a shard in cluster mode takes no request with keys of two.
+        // There is one part per slot, because a shard in cluster mode rejects requests with keys of
+        // two slots.
         let mut parts: Vec<Part> = Vec::new();
         let mut places = std::mem::take(&mut self.places);
         let mut order = Vec::with_capacity(args.len() / step);
         for at in (1..args.len()).step_by(step) {
             let slot = db.slot_of(args.get(at).unwrap_or_default());
-            // Where it was put last: right if that part is of this slot and of this request.
+            // Index of the part that last used this slot. It is valid if that part belongs to this
+            // slot and this request.
             let last = usize::from(places[usize::from(slot)]);
             let part = if parts.get(last).is_some_and(|part| part.slot == slot) {
                 last

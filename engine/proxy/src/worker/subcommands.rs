@@ -1,12 +1,13 @@
-//! CLIENT, SCRIPT and their like: what of them may be said on a connection that many share, or is answered here. What is
-//! not named here reaches no shard, whatever a newer engine may understand by it.
+//! CLIENT, SCRIPT and similar commands: the subcommands that are allowed on a shared connection or
+//! answered by the proxy. Subcommands that are not listed reach no shard, even if a newer engine
+//! supports them.
 
 use crate::command::Handling;
 
 struct Container {
     name: &'static str,
     allowed: &'static [&'static str],
-    /// Known to the engine, and not for clients of an endpoint.
+    /// Known to the engine, but not available to clients of an endpoint.
     refused: &'static [&'static str],
 }
 
@@ -52,7 +53,7 @@ const ACL: Container = Container {
 const CONFIG: Container =
     Container { name: "CONFIG", allowed: &["get", "resetstat", "help"], refused: &["set", "rewrite"] };
 
-/// Why this one goes nowhere, if it does not.
+/// Returns the error for a subcommand that is refused.
 pub(super) fn refusal(handling: Handling, word: &[u8]) -> Option<String> {
     let container = match handling {
         Handling::Client => CLIENT,
@@ -69,7 +70,7 @@ pub(super) fn refusal(handling: Handling, word: &[u8]) -> Option<String> {
     } else if is_in(container.refused) {
         Some(format!("ERR {} {} is not available through the endpoint", container.name, shown.to_uppercase()))
     } else {
-        // As the engine words it.
+        // The error text of the engine.
         Some(format!("ERR unknown subcommand '{shown}'. Try {} HELP.", container.name))
     }
 }

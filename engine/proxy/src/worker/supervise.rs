@@ -1,5 +1,6 @@
-//! A worker that fails is replaced, in its thread and under its number: other threads go on sending to the same place, and other
-//! workers' clients notice nothing. Its own clients are disconnected, and come back.
+//! Replaces a worker that fails, in the same thread and with the same number: other threads keep
+//! their handles, and clients of other workers are not affected. Its own clients are disconnected
+//! and must reconnect.
 
 use super::{Shared, Worker};
 use crate::poll::Poll;
@@ -8,17 +9,18 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A worker that fails as often within that time would go on failing: the process ends, and the agent starts another.
+/// If a worker fails this often within this time, it would probably continue to fail. The process
+/// aborts, and the agent starts a new one.
 const FAILURES: usize = 5;
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// What a worker has to be told of by its supervisor.
+/// Information that the supervisor needs about a worker.
 pub(super) trait Supervised: Sized {
-    /// For standard error: which one it is, and what its failure costs.
+    /// Returns the name of the worker and the consequences of its failure, for the log.
     fn describe(&self) -> String;
 }
 
-/// Runs a worker, and whoever replaces it, until one of them is done.
+/// Runs a worker and its replacements until one of them is done.
 pub(super) fn supervise<W: Supervised>(
     mut worker: W,
     run: impl Fn(&mut W) -> io::Result<()>,
@@ -31,24 +33,24 @@ pub(super) fn supervise<W: Supervised>(
             Some(Err(error)) => error.to_string(),
             None => "it panicked".into(),
         };
-        eprintln!("{} has failed: {reason}", worker.describe());
+        eprintln!("{} failed: {reason}", worker.describe());
         if failures.are_too_many(Instant::now()) {
-            eprintln!("{FAILURES} failures within {} s: the process ends", WITHIN.as_secs());
+            eprintln!("{FAILURES} failures within {} s: aborting the process", WITHIN.as_secs());
             std::process::abort();
         }
         worker = replace(worker).unwrap_or_else(|error| {
-            eprintln!("it cannot be replaced: {error}: the process ends");
+            eprintln!("the worker cannot be replaced: {error}: aborting the process");
             std::process::abort();
         });
     }
 }
 
-/// When one worker failed, oldest first.
+/// Failure times of one worker, oldest first.
 #[derive(Debug, Default)]
 struct Failures(VecDeque<Instant>);
 
 impl Failures {
-    /// It has failed again.
+    /// Records a failure. Returns whether there were too many.
     fn are_too_many(&mut self, now: Instant) -> bool {
         self.0.push_back(now);
         self.0.retain(|&at| now.duration_since(at) < WITHIN);
@@ -59,18 +61,19 @@ impl Failures {
 impl Supervised for Worker {
     fn describe(&self) -> String {
         format!(
-            "worker {}, whose clients are disconnected, and whose counts since they were asked for last are lost,",
+            "worker {} (clients disconnected, counters since the last report lost)",
             self.number
         )
     }
 }
 
 impl Worker {
-    /// One that serves the same databases for nobody yet. Of what the failed one knew only plain values go on: what it was told to
-    /// serve, and which shards it has told to be away, so that their return is told as well.
+    /// Creates a worker that serves the same databases without clients. Of the state of the failed
+    /// worker, it keeps only plain values: the applied databases, and the reported outages, so that
+    /// their end is reported as well.
     pub(super) fn replaced(mut self) -> io::Result<Self> {
         let poll = Poll::woken_by(self.poll.waker())?;
-        // An answer that is still on its way to a client that is gone must find nobody.
+        // A late reply for a closed client must not find another client.
         self.clients.clear();
         self.backends.clear();
         let shared = Shared {
@@ -99,7 +102,7 @@ impl Worker {
                 fresh.dbs[db].outages.append(&mut old.outages);
             }
         }
-        // The failed one may have been woken for messages that it did not get to.
+        // The failed worker may have been woken for messages that it has not handled.
         fresh.handle.waker.wake();
         Ok(fresh)
     }

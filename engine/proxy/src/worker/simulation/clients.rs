@@ -1,4 +1,5 @@
-//! The clients of a simulation: each writes keys that nobody else writes, and so knows what every reply may say.
+//! The clients of a simulation. Each writes keys that no other client writes, and therefore knows
+//! the valid values of every reply.
 
 use super::shards::{MOST, TAGS, tag};
 use rand::Rng;
@@ -9,35 +10,35 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-/// Requests under way at a time.
+/// Maximum number of pending requests of a client.
 const UNDER_WAY: usize = 64;
-/// Longer ones pass through the endpoint piece by piece.
+/// Values of this length or more are forwarded in pieces.
 const LONG: usize = 100_000;
 
-/// What a request may have done, as its client knows by the reply.
+/// Execution state of a request, as far as the reply shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     NotExecuted,
-    /// Executed or not, until the reply came.
+    /// It may have been executed before the reply arrived.
     Unknown,
     /// It may still be executed.
     Pending,
 }
 
-/// What the value of a key may be; `None`: there is none.
+/// Possible values of a key. `None`: the key does not exist.
 #[derive(Default)]
 struct Known {
     values: BTreeSet<Option<u64>>,
-    /// May become it at any time, once.
+    /// Values that it may assume at any time, each once.
     pending: BTreeSet<Option<u64>>,
 }
 
-/// A counter is at least and at most this.
+/// Bounds of a counter.
 #[derive(Default, Clone, Copy)]
 struct Count {
     least: i64,
     most: i64,
-    /// So many more may come at any time.
+    /// Number of increments that may still be executed.
     pending: i64,
 }
 
@@ -48,11 +49,11 @@ enum Expected {
     Get(String),
     Mget(Vec<String>),
     Set(Vec<(String, u64)>),
-    /// The same for one key that is watched.
+    /// Write to a watched key.
     Touch(String, u64),
     Del(Vec<String>),
     Incr(String),
-    /// Of all clients: no two may be told the same.
+    /// A counter of all clients: no two clients may receive the same value.
     Ticket,
     Watch,
     Queued,
@@ -69,18 +70,19 @@ pub struct Client {
     known: BTreeMap<String, Known>,
     counts: BTreeMap<String, Count>,
     watches: bool,
-    /// A write to what it watches was acknowledged since.
+    /// Whether a write to the watched key has been acknowledged since WATCH.
     has_touched: bool,
     is_broken: bool,
-    /// It has had a connection of its own: what it sent before it hung up need not be answered.
+    /// Whether it has had a dedicated connection: its requests before a hangup may remain
+    /// unanswered.
     may_be_cut: bool,
     pub is_reading: bool,
     pub has_hung_up: bool,
-    /// The last ones and their replies, to be told when something is wrong.
+    /// The last requests and replies, printed after a failure.
     history: VecDeque<String>,
 }
 
-/// What all clients share.
+/// Data shared by all clients.
 #[derive(Default)]
 pub struct Shared {
     buf: Vec<u8>,
@@ -88,19 +90,19 @@ pub struct Shared {
     tickets: BTreeSet<i64>,
     pub answered: u64,
     pub errors: BTreeMap<String, u64>,
-    /// Of all replies: equal for equal seeds.
+    /// Hash of all replies. Equal for equal seeds.
     pub digest: u64,
-    /// Nothing happens that would excuse an error.
+    /// Whether no event can cause an error.
     pub is_calm: bool,
 }
 
-/// The number at the beginning of a value.
+/// Returns the number at the start of a value.
 pub fn token_of(value: &[u8]) -> Option<u64> {
     let digits = value.split(|&byte| byte == b':').next()?;
     u64::try_from(resp::decimal(digits)?).ok()
 }
 
-/// Its length follows from its number.
+/// Returns the value for a number, which determines its length.
 fn value_of(token: u64) -> Vec<u8> {
     let mut value = format!("{token}:").into_bytes();
     let len = if token % 97 == 0 { LONG + token as usize % 1000 } else { token as usize % 50 };
@@ -130,7 +132,7 @@ impl Client {
         }
     }
 
-    /// What its keys end with.
+    /// Returns the end of all its keys.
     pub fn suffix(&self) -> String {
         format!("}}:c{}", self.number)
     }
@@ -161,7 +163,7 @@ impl Client {
         self.expected.is_empty() && self.output.is_empty()
     }
 
-    /// Says something new.
+    /// Sends a new request.
     pub fn ask(&mut self, shared: &mut Shared, rng: &mut SmallRng) {
         if self.has_hung_up || self.expected.len() >= UNDER_WAY || self.output.len() > LONG {
             return;
@@ -198,7 +200,7 @@ impl Client {
         self.say(&[b"INCR", key.as_bytes()], Expected::Incr(key.clone()));
     }
 
-    /// Some keys, each of them once.
+    /// Returns random keys without duplicates.
     fn some_keys(&self, rng: &mut SmallRng) -> Vec<String> {
         let keys: BTreeSet<_> = (0..rng.random_range(1..8)).map(|_| self.any_key(rng)).collect();
         keys.into_iter().collect()
@@ -228,7 +230,8 @@ impl Client {
         self.say(&words, Expected::Del(keys.clone()));
     }
 
-    /// Two keys of one slot, watched or not, touched in between or not.
+    /// Sends a transaction with two keys of one slot, with or without WATCH and a write to the
+    /// watched key.
     fn transaction(&mut self, shared: &mut Shared, rng: &mut SmallRng) {
         self.may_be_cut = true;
         let number = rng.random_range(0..TAGS);
@@ -251,7 +254,7 @@ impl Client {
         self.say(&[b"EXEC"], Expected::Exec(all));
     }
 
-    /// Reads all that it knows of, once everything is well again.
+    /// Reads all its keys after the last event.
     pub fn ask_for_all(&mut self) {
         for number in 0..TAGS {
             let key = self.key("s", number);
@@ -266,12 +269,12 @@ impl Client {
             match self.stream.write(&self.output[..most]) {
                 Ok(n) => drop(self.output.drain(..n)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(_) => self.output.clear(), // it will read why
+                Err(_) => self.output.clear(), // the next read returns the reason
             }
         }
     }
 
-    /// It sends no more, and waits for its replies.
+    /// Closes the sending side. The client still waits for its replies.
     pub fn hang_up(&mut self) {
         if self.output.is_empty() {
             self.has_hung_up = true;
@@ -279,7 +282,7 @@ impl Client {
         }
     }
 
-    /// Reads and judges; `false`: its connection has ended as it should.
+    /// Reads and checks replies. Returns `false` if the connection has ended as expected.
     pub fn receive(&mut self, shared: &mut Shared, rng: &mut SmallRng) -> bool {
         let most = if rng.random_bool(0.1) { rng.random_range(1..64) } else { MOST };
         shared.buf.resize(MOST, 0);
@@ -290,19 +293,19 @@ impl Client {
             }
             Err(error) => error.kind() != ErrorKind::WouldBlock,
         };
-        while let Some(len) = self.scanner.scan(&self.input).expect("the endpoint speaks the protocol") {
+        while let Some(len) = self.scanner.scan(&self.input).expect("the endpoint follows the protocol") {
             let frame: Vec<_> = self.input.drain(..len).collect();
             self.remember(format!("< {}", String::from_utf8_lossy(&frame[..frame.len().min(60)]).trim_end()));
             shared.heard(&frame);
-            let Some(expected) = self.expected.pop_front() else { self.wrong("a reply to nothing") };
+            let Some(expected) = self.expected.pop_front() else { self.wrong("a reply without a request") };
             self.judge(&expected, &frame, shared);
         }
         if ended {
-            // A long reply whose shard is lost half-way has no end.
+            // If its shard is lost, a long reply remains incomplete.
             let is_long = matches!(self.expected.front(), Some(Expected::Get(_) | Expected::Mget(_)));
             let is_cut = is_long && !shared.is_calm || self.has_hung_up && self.may_be_cut;
             if !(self.is_done() && self.has_hung_up || is_cut) {
-                self.wrong("the connection ended before all was answered");
+                self.wrong("the connection ended before all requests were answered");
             }
         }
         !ended
@@ -311,7 +314,7 @@ impl Client {
     #[track_caller]
     fn wrong(&self, what: &str) -> ! {
         let lines: Vec<_> = self.history.iter().map(String::as_str).collect();
-        panic!("client {}: {what}; waits for {:?}\n{}", self.number, self.expected.front(), lines.join("\n"));
+        panic!("client {}: {what}; expected {:?}\n{}", self.number, self.expected.front(), lines.join("\n"));
     }
 
     fn judge(&mut self, expected: &Expected, frame: &[u8], shared: &mut Shared) {
@@ -321,26 +324,26 @@ impl Client {
         }
         match expected {
             Expected::Exactly(text) => self.require(frame == text.as_bytes(), text),
-            Expected::Text(text) => self.require(resp::text(frame) == Some(text), "it said something else"),
+            Expected::Text(text) => self.require(resp::text(frame) == Some(text), "the reply has another text"),
             Expected::Get(key) => self.saw(key, frame),
             Expected::Mget(keys) => {
                 let items = resp::items(frame).unwrap_or_default();
-                self.require(items.len() == keys.len(), "as many values as keys");
+                self.require(items.len() == keys.len(), "expected as many values as keys");
                 keys.iter().zip(items).for_each(|(key, item)| self.saw(key, item));
             }
             Expected::Set(pairs) => {
-                self.require(frame == b"+OK\r\n", "OK");
+                self.require(frame == b"+OK\r\n", "expected OK");
                 for (key, token) in pairs {
                     self.known(key).values = BTreeSet::from([Some(*token)]);
                 }
             }
             Expected::Touch(key, token) => {
-                self.require(frame == b"+OK\r\n", "OK");
+                self.require(frame == b"+OK\r\n", "expected OK");
                 self.known(key).values = BTreeSet::from([Some(*token)]);
                 self.has_touched = true;
             }
             Expected::Del(keys) => {
-                let Some(count) = resp::integer(frame) else { self.wrong("a number") };
+                let Some(count) = resp::integer(frame) else { self.wrong("expected a number") };
                 let (mut least, mut most) = (0, 0);
                 for key in keys {
                     let known = self.known(key);
@@ -349,39 +352,39 @@ impl Client {
                     most += i64::from(all.any(Option::is_some));
                     known.values = BTreeSet::from([None]);
                 }
-                self.require((least..=most).contains(&count), "what was there");
+                self.require((least..=most).contains(&count), "the number of deleted keys is wrong");
             }
             Expected::Incr(key) => {
-                let Some(value) = resp::integer(frame) else { self.wrong("a number") };
+                let Some(value) = resp::integer(frame) else { self.wrong("expected a number") };
                 let count = self.counts.entry(key.clone()).or_default();
                 let is_right = (count.least + 1..=count.most + 1 + count.pending).contains(&value);
                 (count.least, count.most) = (value, value);
-                self.require(is_right, "it was counted more or less often");
+                self.require(is_right, "the counter has an unexpected value");
             }
             Expected::Ticket => {
-                let Some(value) = resp::integer(frame) else { self.wrong("a number") };
-                self.require(shared.tickets.insert(value), "nobody else's number");
+                let Some(value) = resp::integer(frame) else { self.wrong("expected a number") };
+                self.require(shared.tickets.insert(value), "another client has received the same number");
             }
             Expected::Watch => {
-                self.require(frame == b"+OK\r\n", "OK");
+                self.require(frame == b"+OK\r\n", "expected OK");
                 (self.watches, self.has_touched) = (true, false);
             }
-            Expected::Queued => self.require(frame == b"+QUEUED\r\n", "QUEUED"),
+            Expected::Queued => self.require(frame == b"+QUEUED\r\n", "expected QUEUED"),
             Expected::Exec(all) => self.executed(all, frame, shared),
         }
     }
 
     fn executed(&mut self, all: &[Expected], frame: &[u8], shared: &mut Shared) {
-        self.require(!self.is_broken, "an error, as not all was queued");
+        self.require(!self.is_broken, "expected an error, because not all commands were queued");
         let watched = std::mem::take(&mut self.watches);
         if frame == b"*-1\r\n" {
-            self.require(watched, "a transaction that watches nothing is executed");
-            self.require(self.has_touched || !shared.is_calm, "nobody has touched it");
+            self.require(watched, "a transaction without watched keys was not executed");
+            self.require(self.has_touched || !shared.is_calm, "the watched key has not been changed");
             return;
         }
-        self.require(!(watched && self.has_touched), "nothing, as what it watched has changed");
+        self.require(!(watched && self.has_touched), "the transaction was executed although the watched key had been changed");
         let items = resp::items(frame).unwrap_or_default();
-        self.require(items.len() == all.len(), "as many replies as requests");
+        self.require(items.len() == all.len(), "expected as many replies as requests");
         all.iter().zip(items).for_each(|(expected, item)| self.judge(expected, item, shared));
     }
 
@@ -400,36 +403,36 @@ impl Client {
 
     fn saw(&mut self, key: &str, frame: &[u8]) {
         let text = resp::text(frame);
-        let value = text.map(|text| token_of(text).unwrap_or_else(|| self.wrong("a value")));
+        let value = text.map(|text| token_of(text).unwrap_or_else(|| self.wrong("expected a value")));
         let is_whole = text.zip(value).is_none_or(|(text, token)| text == value_of(token));
-        self.require(is_whole, "the whole value");
+        self.require(is_whole, "the value is incomplete");
         let known = self.known(key);
         let is_right = known.values.contains(&value) || known.pending.remove(&value);
         let before = std::mem::replace(&mut known.values, BTreeSet::from([value]));
-        self.require(is_right, &format!("{key} was {value:?}, and may be {before:?}"));
+        self.require(is_right, &format!("{key} is {value:?}, expected one of {before:?}"));
     }
 
     fn fate(&mut self, expected: &Expected, frame: &[u8], shared: &mut Shared) -> Fate {
         let text = String::from_utf8_lossy(frame);
         let word = text[1..].split(' ').next().unwrap_or_default();
         *shared.errors.entry(text.trim_end().chars().take(60).collect()).or_default() += 1;
-        self.require(!shared.is_calm, "no error, as nothing happens");
+        self.require(!shared.is_calm, "unexpected error");
         match word {
-            // Another shard may have said nothing at all.
+            // Another shard may not have answered.
             _ if text.contains("on other shards it may have been executed") => Fate::Pending,
             "CLUSTERDOWN" | "TRYAGAIN" | "READONLY" | "LOADING" | "MASTERDOWN" => Fate::NotExecuted,
             "EXECABORT" if matches!(expected, Expected::Exec(_)) => Fate::NotExecuted,
             _ if text.contains("connection to the shard was lost") => Fate::Unknown,
             _ if text.contains("did not answer in time") => Fate::Pending,
-            _ => self.wrong("no such error"),
+            _ => self.wrong("unexpected error"),
         }
     }
 
-    /// What is known of the keys after an error.
+    /// Updates the possible values of the keys after an error.
     fn failed(&mut self, expected: &Expected, fate: Fate) {
         match expected {
             Expected::Exactly(_) if fate == Fate::NotExecuted => self.is_broken = true,
-            Expected::Exactly(_) | Expected::Text(_) => self.wrong("no error"),
+            Expected::Exactly(_) | Expected::Text(_) => self.wrong("unexpected error"),
             Expected::Queued => self.is_broken = true,
             Expected::Watch => self.watches = false,
             Expected::Exec(all) => {

@@ -1,4 +1,5 @@
-//! The shards of a simulation: pairs of processes that hold keys as an engine in cluster mode does, with what may happen to one.
+//! The shards of a simulation: pairs of processes that store keys like an engine in cluster mode,
+//! and the events that can affect them.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -9,41 +10,42 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 pub const PAIRS: usize = 3;
-/// Keys have one of these as their hash tag, so that the slots which move are those with keys.
+/// Number of hash tags. Every key has one of them, so that the slots that move contain keys.
 pub const TAGS: usize = 24;
 const FIRST_PORT: u16 = 20_000;
-/// Bytes that are read at a time.
+/// Maximum number of bytes of one read.
 pub const MOST: usize = 64 * 1024;
 
 type Words = Vec<Vec<u8>>;
 
 struct Key {
     value: Vec<u8>,
-    /// The process that has it: of a slot that moves, either.
+    /// The process that stores it. For a slot that moves, source or destination.
     at: usize,
 }
 
-/// All of them. What one has acknowledged its other half has as well.
+/// All processes. A replica has all writes that its primary has acknowledged.
 pub struct Shards {
     pub processes: Vec<Process>,
-    /// By slot, the process that owns it.
+    /// The owner of each slot.
     owners: Vec<usize>,
-    /// By pair.
+    /// The primary of each pair.
     primaries: [usize; PAIRS],
-    /// Slots on their way, and the process that imports each.
+    /// Slots that are being moved, and the process that imports each.
     moving: BTreeMap<u16, usize>,
     keys: BTreeMap<Vec<u8>, Key>,
-    /// By key, how often it has changed, for those who watch it.
+    /// Number of changes of each key, for WATCH.
     changes: BTreeMap<Vec<u8>, u64>,
-    /// Values that were written: each is written by one request, and must not be written twice.
+    /// Values that were written. Each belongs to one request and must not be written twice.
     written: BTreeSet<u64>,
     buf: Vec<u8>,
     pub executed: u64,
     pub redirected: u64,
-    /// They have a module that lets clients wait: proxies have more than one connection to each of them.
+    /// Whether they report a module that can block a connection, so that proxies open several
+    /// connections to each of them.
     pub has_waiting_module: bool,
     /// Requests of clients that were told why not now.
-    pub refused: u64,
+    /// Number of requests of clients that were refused temporarily.
 }
 
 pub struct Process {
@@ -51,7 +53,7 @@ pub struct Process {
     listener: Option<UnixListener>,
     connections: Vec<Connection>,
     pub is_frozen: bool,
-    /// What it answers to everything that has a key, executing nothing.
+    /// Error for every request with a key. Nothing is executed.
     pub refuses_with: Option<&'static str>,
 }
 
@@ -93,7 +95,7 @@ impl Process {
         self.refuses_with = None;
     }
 
-    /// Closes one connection, with whatever was under way.
+    /// Closes one connection with its pending requests.
     pub fn reset_one(&mut self, rng: &mut SmallRng) {
         if !self.connections.is_empty() {
             let at = rng.random_range(0..self.connections.len());
@@ -120,7 +122,7 @@ impl Process {
 }
 
 impl Connection {
-    /// `false`: the other side has closed it, and all that it had sent was read.
+    /// Returns `false` if the peer has closed the connection and all its data has been read.
     fn receive(&mut self, buf: &mut [u8]) -> bool {
         match self.stream.read(buf) {
             Ok(n) => {
@@ -133,7 +135,7 @@ impl Connection {
 
     fn next(&mut self) -> Option<Words> {
         let mut parser = RequestParser::default();
-        let len = parser.parse(&self.input, &Limits::default()).expect("endpoints speak the protocol")?;
+        let len = parser.parse(&self.input, &Limits::default()).expect("endpoints follow the protocol")?;
         let words = parser.args(&self.input[..len]).iter().map(<[u8]>::to_vec).collect();
         self.input.drain(..len);
         Some(words)
@@ -144,14 +146,14 @@ impl Connection {
             let most = most.min(self.output.len());
             match self.stream.write(&self.output[..most]) {
                 Ok(n) => drop(self.output.drain(..n)),
-                // Who has gone reads no replies; that is found out when it is read from.
+                // The peer has closed the connection, which the next read detects.
                 Err(_) => return,
             }
         }
     }
 }
 
-/// Why a request is not executed here; the words of an error.
+/// Error text of a request that is not executed.
 type Refusal = String;
 
 impl Shards {
@@ -191,7 +193,7 @@ impl Shards {
         &self.processes[number].path
     }
 
-    /// Inclusive ranges of slots.
+    /// Returns inclusive ranges of slots.
     pub fn slots_of(&self, number: usize) -> Vec<(u16, u16)> {
         let mut ranges: Vec<(u16, u16)> = Vec::new();
         for slot in (0..slot::SLOTS).filter(|slot| self.owners[usize::from(*slot)] == number) {
@@ -203,12 +205,12 @@ impl Shards {
         ranges
     }
 
-    /// The one of the pair that is, or was, the primary.
+    /// Returns the process of the pair that is, or was, the primary.
     pub fn primary(&self, pair: usize) -> usize {
         self.primaries[pair]
     }
 
-    /// Whether a slot moves to or from this one.
+    /// Whether a slot is being moved from or to the pair.
     pub fn is_moving(&self, pair: usize) -> bool {
         self.moving.iter().any(|(slot, to)| to / 2 == pair || self.owners[usize::from(*slot)] / 2 == pair)
     }
@@ -217,7 +219,7 @@ impl Shards {
         self.processes[number].start();
     }
 
-    /// The other half of a pair takes its slots over.
+    /// Promotes the replica of a pair, which takes over the slots.
     pub fn promote_other(&mut self, pair: usize) {
         let (old, new) = (self.primary(pair), self.primary(pair) ^ 1);
         self.primaries[pair] = new;
@@ -225,7 +227,7 @@ impl Shards {
         self.keys.values_mut().filter(|key| key.at == old).for_each(|key| key.at = new);
     }
 
-    /// A slot begins to move from its owner to the primary of that pair.
+    /// Starts to move a slot from its owner to the primary of the pair.
     pub fn begin_to_move(&mut self, slot: u16, pair: usize) {
         let to = self.primary(pair);
         if self.owners[usize::from(slot)] != to {
@@ -233,7 +235,8 @@ impl Shards {
         }
     }
 
-    /// One key goes on, or else a slot that is complete has its new owner: the pairs that gave it and got it then.
+    /// Moves one key. If none is left, changes the owner of the slot and returns the source and
+    /// destination pair.
     pub fn move_on(&mut self) -> Option<[usize; 2]> {
         let (&slot, &to) = self.moving.first_key_value()?;
         let left = self.keys.iter_mut().find(|(key, place)| slot::of_key(key) == slot && place.at != to);
@@ -255,7 +258,7 @@ impl Shards {
         !self.moving.is_empty()
     }
 
-    /// One connection of one process receives, executes and answers a little.
+    /// Receives, executes and answers a few requests of one connection of one process.
     pub fn step(&mut self, number: usize, rng: &mut SmallRng) {
         let process = &mut self.processes[number];
         if process.is_frozen {
@@ -269,7 +272,7 @@ impl Shards {
         let mut connection = process.connections.swap_remove(at);
         let most = if rng.random_bool(0.1) { rng.random_range(1..64) } else { MOST };
         let is_open = connection.receive(&mut self.buf[..most]);
-        // What was sent before the end is executed, although nobody will hear of it.
+        // Requests sent before the end are executed, although no client receives the replies.
         let count = if is_open { rng.random_range(1..8) } else { usize::MAX };
         for _ in 0..count {
             let Some(words) = connection.next() else { break };
@@ -379,10 +382,10 @@ impl Shards {
         }
     }
 
-    /// Why this process does not execute a request with keys now.
+    /// Returns the reason why this process does not execute a request with keys now.
     fn refusal(&mut self, number: usize, connection: &Connection, words: &Words) -> Option<Refusal> {
         let keys = keys_of(words);
-        let slot = slot::of_key(keys.first().unwrap_or_else(|| panic!("it has keys: {words:?}")));
+        let slot = slot::of_key(keys.first().unwrap_or_else(|| panic!("the request has no keys: {words:?}")));
         if keys.iter().any(|key| slot::of_key(key) != slot) {
             return Some("CROSSSLOT Keys in request don't hash to the same slot".into());
         }
@@ -402,7 +405,7 @@ impl Shards {
                 "TRYAGAIN Multiple keys request during rehashing of slot".into()
             }
             Some(to) if to == number && connection.is_asking => {
-                // One key of several may still be at the other one.
+                // One of several keys may still be at the source.
                 if keys.len() > 1 && here < keys.len() {
                     return Some("TRYAGAIN Multiple keys request during rehashing of slot".into());
                 }
@@ -449,7 +452,7 @@ impl Shards {
                 encode::integer(out, before + 1);
             }
             "ZREMRANGEBYLEX" => encode::integer(out, 0),
-            name => panic!("nobody asks for {name}"),
+            name => panic!("unexpected command {name}"),
         }
     }
 
@@ -461,7 +464,7 @@ impl Shards {
     }
 
     fn write(&mut self, number: usize, key: &[u8], value: &[u8]) {
-        let is_first = self.written.insert(super::clients::token_of(value).expect("values have numbers"));
+        let is_first = self.written.insert(super::clients::token_of(value).expect("values start with a number"));
         assert!(is_first, "{} was written twice", String::from_utf8_lossy(&value[..value.len().min(20)]));
         self.keys.insert(key.to_vec(), Key { value: value.to_vec(), at: number });
         self.changed(key);
@@ -471,7 +474,7 @@ impl Shards {
         *self.changes.entry(key.to_vec()).or_default() += 1;
     }
 
-    /// Nobody will ask for keys of this client again.
+    /// Removes the keys of a client that has disconnected.
     pub fn forget(&mut self, suffix: &str) {
         self.keys.retain(|key, _| !key.ends_with(suffix.as_bytes()));
         self.changes.retain(|key, _| !key.ends_with(suffix.as_bytes()));
@@ -485,7 +488,7 @@ fn keys_of(words: &Words) -> Vec<&[u8]> {
     words[1..].iter().step_by(step).take(if many { usize::MAX } else { 1 }).map(Vec::as_slice).collect()
 }
 
-/// What follows the tag of a client's own key is the client's number.
+/// Returns the part of a key after its tag, which identifies the client that owns it.
 fn owner_of_key(key: &[u8]) -> &[u8] {
     let end = key.iter().rposition(|&byte| byte == b'}').map_or(0, |at| at + 1);
     &key[end..]

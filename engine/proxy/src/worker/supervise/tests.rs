@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError};
 
 const SIGABRT: i32 = 6;
 
-/// Workers that serve one database, and a way to give them clients.
+/// Serves one database and assigns clients to its workers.
 struct Endpoint {
     address: SocketAddr,
     listener: OwnedFd,
@@ -70,7 +70,7 @@ fn ask(client: &mut BufReader<TcpStream>, line: &str) -> String {
     reply
 }
 
-/// A reset is an end as well.
+/// Whether the connection has ended. A reset counts as an end.
 fn has_ended(client: &mut BufReader<TcpStream>) -> bool {
     let mut rest = Vec::new();
     match client.read_to_end(&mut rest) {
@@ -88,21 +88,21 @@ fn clients_of_a_worker_that_panics_are_disconnected_and_those_of_others_are_not(
     for client in [&mut lost, &mut kept] {
         assert_eq!(ask(client, "PING"), "+PONG\r\n");
     }
-    // Half a request of two megabytes: more than is told to the budget at the next tick only.
+    // Half of a request of 2 MB: enough for a report to the budget before the next tick.
     lost.get_mut().write_all(b"*2\r\n$4\r\nECHO\r\n$8000000\r\n").unwrap();
     lost.get_mut().write_all(&vec![b'x'; 2 << 20]).unwrap();
     let used = || endpoint.connections.memory.bytes();
-    wait("the budget to know of it", || used() >= 2 << 20);
+    wait("the budget to include it", || used() >= 2 << 20);
     assert_eq!(endpoint.connections.now.load(Relaxed), 2);
 
     failing.send(Message::Fail);
     assert!(has_ended(&mut lost));
-    wait("its place to be free", || endpoint.connections.now.load(Relaxed) == 1);
+    wait("its connection to be released", || endpoint.connections.now.load(Relaxed) == 1);
     assert_eq!((failing.clients.load(Relaxed), other.clients.load(Relaxed)), (0, 1));
-    wait("its share of the memory", || used() < 1 << 20);
+    wait("its memory to be released", || used() < 1 << 20);
     assert_eq!(ask(&mut kept, "PING"), "+PONG\r\n");
 
-    // Under the same number, with the database as it was applied.
+    // The replacement has the same number and the applied database.
     let mut again = endpoint.client(&failing);
     assert_eq!(ask(&mut again, "PING"), "+PONG\r\n");
     assert_eq!(endpoint.connections.now.load(Relaxed), 2);
@@ -110,16 +110,16 @@ fn clients_of_a_worker_that_panics_are_disconnected_and_those_of_others_are_not(
 }
 
 #[test]
-fn what_waited_for_a_worker_that_panics_is_for_its_successor() {
+fn pending_messages_of_a_worker_that_panics_reach_its_replacement() {
     let endpoint = Endpoint::new();
     let worker = endpoint.worker(1);
     worker.messages.send(Message::Fail).unwrap();
-    // Sent without being woken for: they are taken together.
+    // Sent without waking the worker, so that both messages are handled together.
     let mut waiting = endpoint.client(&worker);
     assert_eq!(ask(&mut waiting, "PING"), "+PONG\r\n");
     worker.send(Message::Drain { patience: Duration::ZERO });
     assert!(has_ended(&mut waiting));
-    wait("it to leave", || worker.clients.load(Relaxed) == 0);
+    wait("the client to be released", || worker.clients.load(Relaxed) == 0);
 }
 
 struct Count(u32);
@@ -131,13 +131,13 @@ impl Supervised for Count {
 }
 
 #[test]
-fn an_error_is_a_failure_too_and_who_is_done_is_not_replaced() {
+fn an_error_counts_as_a_failure_and_a_finished_worker_is_not_replaced() {
     let replaced = std::cell::Cell::new(0);
     supervise(
         Count(0),
         |count| match count.0 {
             0 => Err(io::ErrorKind::InvalidInput.into()),
-            1 => panic!("a test wants it"),
+            1 => panic!("requested by a test"),
             _ => Ok(()),
         },
         |count| {
@@ -160,22 +160,22 @@ fn five_failures_within_ten_seconds_are_too_many() {
 }
 
 #[test]
-fn a_worker_that_always_fails_ends_the_process() {
+fn a_worker_that_always_fails_aborts_the_process() {
     let _alone = STARTING.write().unwrap_or_else(PoisonError::into_inner);
     let me = std::env::current_exe().unwrap();
     let child = Command::new(me)
-        .args(["--ignored", "--exact", "--nocapture", "worker::supervise::tests::as_a_process"])
+        .args(["--ignored", "--exact", "--nocapture", "worker::supervise::tests::child_process"])
         .output()
         .unwrap();
     assert_eq!(child.status.signal(), Some(SIGABRT), "{child:?}");
-    let said = String::from_utf8_lossy(&child.stderr);
-    assert_eq!(said.matches("worker 1, whose clients are disconnected").count(), FAILURES, "{said}");
-    assert!(said.contains("a test wants it"), "{said}");
+    let stderr = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(stderr.matches("worker 1 (clients disconnected").count(), FAILURES, "{stderr}");
+    assert!(stderr.contains("requested by a test"), "{stderr}");
 }
 
 #[test]
-#[ignore = "it ends the process: the test above starts it as one"]
-fn as_a_process() {
+#[ignore = "it aborts the process: the test above runs it in a child process"]
+fn child_process() {
     panic::ends_the_process();
     let worker = Endpoint::new().worker(1);
     for _ in 0..FAILURES {
