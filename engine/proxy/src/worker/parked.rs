@@ -146,9 +146,9 @@ impl Worker {
                 self.deliver_failure(db, &parked.pending, Fate::Failed, &parked.error);
                 continue;
             }
-            // It was not executed and must not be: its client has disconnected, and it had the
-            // permissions of that client.
-                // It was never executed, and never will be: who sent it is gone, and with it whose rights it had.
+            if self.clients.get(parked.pending.asker.client).is_none() {
+                // It was not executed and must not be: its client has disconnected, and it had the
+                // permissions of that client.
                 continue;
             }
             let place = place(&parked.pending);

@@ -1,14 +1,14 @@
-//! What time alone brings about, looked at fifty times a second.
+//! Work that depends on time, executed fifty times a second.
 
 use super::db::Db;
 use super::{TICK, Worker};
 use crate::arena::Id;
 
-/// A former primary has this long to answer what it was sent.
+/// Time in microseconds that a former primary has to answer pending requests.
 const DEMOTED: u64 = 500_000;
-/// A connection of an identity without clients, or of a client that needs none of its own, is kept this long.
+/// Time after which an unused connection is closed: of an identity without clients, or in the pool.
 const UNUSED: u64 = 10_000_000;
-/// Every this many ticks memory is given back.
+/// Number of ticks between two checks of clients and of unused memory.
 const SELDOM: u64 = 50;
 
 impl Worker {
@@ -67,7 +67,7 @@ impl Worker {
         let unused = !is_wanted && backend.used_at + UNUSED < self.now;
         let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.now);
         if !backend.is_open() && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
-            // A machine that does not even refuse.
+            // The machine does not even refuse connections.
             self.lost(id);
         } else if is_silent {
             self.gave_up(id);
@@ -80,7 +80,8 @@ impl Worker {
         }
     }
 
-    /// Whether a shard has been asked and has said nothing for too long. Who blocks on purpose may wait for ever.
+    /// Whether a shard has sent nothing for too long although it owes replies. Clients with
+    /// blocking commands may wait indefinitely.
     fn is_silent(&mut self, id: Id) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
         if backend.inflight.is_empty() {
@@ -88,7 +89,7 @@ impl Worker {
             return false;
         }
         if backend.is_held {
-            return false; // it is not asked
+            return false; // reading is suspended
         }
         let since = *backend.silent_since.get_or_insert(self.now);
         if backend.used_at > since {
@@ -99,7 +100,7 @@ impl Worker {
             && !backend.owner.and_then(|owner| self.clients.get(owner)).is_some_and(|client| client.blocked)
     }
 
-    /// A database that is not wanted and has no clients needs no connections, and then nothing.
+    /// Closes the connections of removed databases without clients, and then frees the databases.
     fn dbs_gone(&mut self) {
         for db in 0..self.dbs.len() {
             let is_over = |db: &Db| {

@@ -1,5 +1,5 @@
-//! MULTI, EXEC, DISCARD, WATCH and UNWATCH. A transaction belongs to one shard: that of its first key (or of the
-//! keys watched). What comes before the first key waits here.
+//! MULTI, EXEC, DISCARD, WATCH and UNWATCH. A transaction belongs to one shard: that of its first
+//! key or of the watched keys. Commands before the first key are kept by the proxy.
 
 use super::Worker;
 use super::backend::{Bond, Pending, Purpose};
@@ -15,18 +15,19 @@ use resp::{Args, encode};
 
 #[derive(Debug, Default)]
 pub struct Transaction {
-    /// A slot of the shard that has it; none while no command had a key.
+    /// A slot of the shard that executes it. `None`: no command has had a key yet.
     slot: Option<u16>,
     held: Held,
     deferred: Vec<Vec<u8>>,
     deferred_bytes: usize,
-    /// A command was refused: EXEC must not execute the others.
+    /// Whether a command was refused, so that EXEC must not execute the others.
     broken: bool,
-    /// MULTI was said; a lost WATCH makes a broken transaction before it is.
+    /// Whether MULTI was sent. A lost WATCH creates a broken transaction before that.
     begun: bool,
 }
 
-/// Where the shard's part of a transaction is. It never changes its connection, wherever its slot may go.
+/// Location of the transaction's state. It never moves to another connection, even if its slot
+/// moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Held {
     #[default]
@@ -40,7 +41,8 @@ impl Transaction {
         self.deferred_bytes
     }
 
-    /// The connection is gone, and what was watched or queued with it.
+    /// Marks the transaction as broken, because its connection was lost with the watched keys and
+    /// queued commands.
     pub(super) fn lose(&mut self) {
         self.held = Held::Lost;
         self.broken = true;
@@ -52,7 +54,7 @@ const DISCARD: &[u8] = b"*1\r\n$7\r\nDISCARD\r\n";
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
 impl Worker {
-    /// Outside of MULTI.
+    /// Handles commands outside MULTI.
     pub(super) fn transaction(
         &mut self,
         id: Id,
@@ -108,7 +110,7 @@ impl Worker {
         client.reply(Class::Other, |out| encode::simple(out, "OK"));
     }
 
-    /// The shards forget what was watched and queued.
+    /// Discards watched keys and queued commands on the shards.
     fn release_bound(&mut self, client: &mut Client) {
         for id in self.bound_connections(client) {
             let Some(backend) = self.backends.get_mut(id) else { continue };
@@ -119,7 +121,7 @@ impl Worker {
         end_transaction(client);
     }
 
-    /// Between MULTI and EXEC.
+    /// Handles commands between MULTI and EXEC.
     pub(super) fn queue_command(
         &mut self,
         id: Id,
@@ -132,7 +134,8 @@ impl Worker {
             return Flow::Hold;
         };
         if !transaction.begun {
-            // The connection that watched was lost. Everything but the transaction goes on as usual.
+            // The connection with the watched keys was lost. Commands outside the transaction are
+            // handled as usual.
             if command.handling == Handling::Unwatch {
                 client.exclusive.as_deref_mut().expect("it was just used").transaction = None;
             }
@@ -187,7 +190,8 @@ impl Worker {
         self.send_queued(id, client, key, args.raw, command.class, Answer::Waiting);
     }
 
-    /// What was watched and has moved away, or never could be: nobody would notice a change of it.
+    /// Breaks the transaction if its watched keys have moved or could not be watched, because
+    /// changes would not be detected.
     fn check_watched(&self, client: &mut Client) {
         let bound = self.bound_connections(client).len();
         let exclusive = client.exclusive.get_or_insert_default();
@@ -198,7 +202,7 @@ impl Worker {
         }
     }
 
-    /// Sends a command of the transaction, the first one behind MULTI.
+    /// Sends a command of the transaction, preceded by MULTI if it is the first one.
     fn send_queued(
         &mut self,
         id: Id,
@@ -264,14 +268,14 @@ impl Worker {
         }
     }
 
-    /// A primary has appeared for a transaction whose beginning waited.
+    /// Sends the start of a transaction that has waited for a primary.
     pub(super) fn opened(&mut self, client: Id, backend: Id, opening: &[Vec<u8>]) {
         let Some(mut owner) = self.clients.take(client) else { return };
         self.open_transaction(&mut owner, backend, opening);
         self.clients.put_back(client, owner);
     }
 
-    /// None has appeared in time.
+    /// Breaks the transaction, because no primary became available in time.
     pub(super) fn never_opened(&mut self, client: Id) {
         let exclusive = self.clients.get_mut(client).and_then(|client| client.exclusive.as_deref_mut());
         if let Some(transaction) = exclusive.and_then(|exclusive| exclusive.transaction.as_mut()) {
@@ -292,7 +296,7 @@ impl Worker {
             client.blocked = true;
             return Flow::Next;
         }
-        // Answers to queued commands are still to be read as such.
+        // Replies to queued commands must be received first.
         if !client.is_drained() {
             return Flow::Hold;
         }
@@ -304,7 +308,8 @@ impl Worker {
         Flow::Next
     }
 
-    /// Those that hold what the client watches or has queued: one, unless what it watches has moved.
+    /// Returns the connections with watched keys or queued commands: one, unless watched keys have
+    /// moved.
     fn bound_connections(&self, client: &Client) -> Vec<Id> {
         let mut all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
         all.retain(|id| self.backends.get(*id).is_some_and(|backend| backend.is_bound));
@@ -312,7 +317,7 @@ impl Worker {
     }
 }
 
-/// Nothing is watched or queued any more.
+/// Ends the transaction and removes all watches.
 pub(super) fn end_transaction(client: &mut Client) {
     if let Some(exclusive) = client.exclusive.as_deref_mut() {
         exclusive.transaction = None;
@@ -323,7 +328,8 @@ pub(super) fn end_transaction(client: &mut Client) {
 pub(super) const CROSSSLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
 const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
 
-/// Commands about the whole database cannot be part of a transaction of one shard, unless it is the only one.
+/// Whether the command may be part of a transaction. Commands that concern the entire database may
+/// only if there is one shard.
 fn may_be_queued(handling: Handling, shards: usize) -> bool {
     use Handling::*;
     match handling {

@@ -1,4 +1,4 @@
-//! Commands are executed as the user who sent them.
+//! Commands are executed as the user who has logged in.
 
 use crate::lab::{Lab, SHARDS, wait};
 
@@ -9,7 +9,7 @@ fn on_all(lab: &Lab, command: &str) {
 }
 
 #[test]
-fn each_user_has_its_own_rights() {
+fn each_user_has_its_own_permissions() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     on_all(&lab, "ACL SETUSER reader on >secret ~* +@read +@connection");
@@ -43,7 +43,7 @@ fn each_user_has_its_own_rights() {
 }
 
 #[test]
-fn another_password_makes_nobody_of_who_gave_none() {
+fn a_new_default_password_logs_out_clients_without_a_login() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
@@ -57,7 +57,7 @@ fn another_password_makes_nobody_of_who_gave_none() {
     let noauth = "-NOAUTH Authentication required.\r\n";
     let (mut plain, mut alone) = (lab.client(), lab.client());
     assert_eq!(plain.ask("SET a 1"), "+OK\r\n");
-    // On connections of its own, which wait for the next one then.
+    // Uses a dedicated connection, which is then available to the next client.
     assert_eq!(alone.ask("WATCH a"), "+OK\r\n");
     assert_eq!(alone.ask("UNWATCH"), "+OK\r\n");
     drop(alone);
@@ -74,18 +74,18 @@ fn another_password_makes_nobody_of_who_gave_none() {
     on_all("ACL SETUSER default on resetpass >second");
     database["access"] = serde_json::json!(2);
     proxy.apply(&database);
-    assert_eq!(plain.ask("GET a"), "$1\r\n1\r\n", "who is logged in stays so");
+    assert_eq!(plain.ask("GET a"), "$1\r\n1\r\n", "a logged-in client stays logged in");
     assert!(lab.client().ask("AUTH first").starts_with("-WRONGPASS"));
     assert_eq!(lab.client().ask("AUTH second"), "+OK\r\n");
     on_all("ACL SETUSER default on nopass");
     database["access"] = serde_json::json!(3);
     proxy.apply(&database);
-    let mut anybody = lab.client();
-    wait("a shard to say that it wants no password", || anybody.ask("GET a") == "$1\r\n1\r\n");
+    let mut client = lab.client();
+    wait("a shard to report that no password is required", || client.ask("GET a") == "$1\r\n1\r\n");
 }
 
 #[test]
-fn nothing_without_the_password_of_the_database() {
+fn without_the_database_password_nothing_is_executed() {
     let mut lab = Lab::new();
     let proxy = lab.hidden();
     on_all(&lab, "CONFIG SET requirepass secret");
@@ -99,7 +99,7 @@ fn nothing_without_the_password_of_the_database() {
     let mut proxy = lab.proxy(&database);
     let (mut one, mut two) = (lab.client(), lab.client());
     let noauth = "-NOAUTH Authentication required.\r\n";
-    wait("a shard to say that it wants a password", || one.ask("PING") == noauth);
+    wait("a shard to report that a password is required", || one.ask("PING") == noauth);
     for line in ["GET a", "PING", "MGET a b c", "MULTI", "SUBSCRIBE a", "DBSIZE", "CLIENT ID"] {
         assert_eq!(one.ask(line), noauth, "{line}");
     }
@@ -109,7 +109,7 @@ fn nothing_without_the_password_of_the_database() {
     assert_eq!(one.ask("AUTH secret"), "+OK\r\n");
     assert_eq!(one.ask("SET a 1"), "+OK\r\n");
     assert_eq!(one.ask("PING"), "+PONG\r\n");
-    // None of it has come to a shard.
+    // No request has reached a shard.
     let refused = |lab: &Lab| {
         let mut shard = lab.direct(SHARDS[2]);
         shard.ask("AUTH secret");
@@ -124,20 +124,20 @@ fn nothing_without_the_password_of_the_database() {
     assert!(two.ask("AUTH").starts_with("-ERR wrong number of arguments for 'auth' command"));
     assert_eq!(two.ask("AUTH default secret"), "+OK\r\n");
     assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
-    // Nor is room made for it.
-    for (said, reply) in [
+    // No memory is allocated for large requests.
+    for (request, reply) in [
         (&b"*11\r\n"[..], "-ERR Protocol error: unauthenticated multibulk length\r\n"),
         (b"*2\r\n$4\r\nAUTH\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n"),
     ] {
         let mut client = lab.client();
-        client.send_raw(said);
+        client.send_raw(request);
         assert_eq!(client.reply(), reply);
         assert_eq!(client.try_reply(), None);
     }
     two.send_raw(b"*11\r\n$4\r\nMGET\r\n");
     two.send_raw(&b"$1\r\na\r\n".repeat(10));
     assert!(two.reply().starts_with("*10\r\n$1\r\n1\r\n"));
-    // Nor is it waited for.
+    // Clients that do not log in are disconnected.
     database["login_timeout_ms"] = serde_json::json!(1_000);
     database["version"] = serde_json::json!(2);
     proxy.apply(&database);

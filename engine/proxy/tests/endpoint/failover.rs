@@ -1,4 +1,4 @@
-//! A shard goes away: what waits, what is repeated, what is told.
+//! Failure of a shard: which requests wait, which are repeated, and what is reported.
 
 use crate::lab::{Lab, Proxy, REPLICAS, SHARDS, wait};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn requests_wait_for_the_new_primary() {
 }
 
 #[test]
-fn an_outage_is_told_with_what_became_of_requests() {
+fn an_outage_is_reported_with_the_results_of_requests() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.patient(&shards));
@@ -53,9 +53,9 @@ fn an_outage_is_told_with_what_became_of_requests() {
     assert_eq!((&ended["waited"], &ended["failed"], &ended["lost"]), (&json!(1), &json!(0), &json!(1)));
     assert_eq!(ended["noticed_ms"], began["noticed_ms"]);
     proxy.reconnect(&lab.directory.join("control"));
-    assert_eq!(proxy.expect("outage"), ended, "an agent that comes back has missed nothing");
+    assert_eq!(proxy.expect("outage"), ended, "an agent that reconnects has missed nothing");
     assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
-    // What no shard has answered is no response, and its time tells nothing.
+    // Requests without a reply of a shard do not count as responses and have no latency.
     let metrics = proxy.metrics(|database| database["responses"]["read"] == 1);
     let database = &metrics["databases"][0];
     assert_eq!(database["requests"], json!({"read": 1, "write": 3, "other": 0, "blocking": 0}));
@@ -63,7 +63,7 @@ fn an_outage_is_told_with_what_became_of_requests() {
 }
 
 #[test]
-fn an_outage_is_told_although_nobody_asks() {
+fn canaries_detect_an_outage_without_client_requests() {
     let mut lab = Lab::new();
     let (mut proxy, after) = watched(&mut lab);
     assert_eq!(lab.direct(SHARDS[2]).ask("DBSIZE"), ":0\r\n");
@@ -80,11 +80,11 @@ fn an_outage_is_told_although_nobody_asks() {
     assert_eq!((&ended["waited"], &ended["failed"], &ended["lost"]), (&json!(0), &json!(0), &json!(0)));
     let metrics = proxy.metrics(|_| true);
     let nothing = json!({"read": 0, "write": 0, "other": 0, "blocking": 0});
-    assert_eq!(metrics["databases"][0]["requests"], nothing, "they are nobody's requests");
+    assert_eq!(metrics["databases"][0]["requests"], nothing, "canaries are not counted as requests");
 }
 
 #[test]
-fn a_primary_that_only_falls_silent_is_told_of_too() {
+fn a_primary_that_stops_answering_is_reported_as_an_outage() {
     let mut lab = Lab::new();
     let (mut proxy, after) = watched(&mut lab);
     lab.freeze(SHARDS[2]);
@@ -97,7 +97,7 @@ fn a_primary_that_only_falls_silent_is_told_of_too() {
 }
 
 #[test]
-fn canaries_route_nothing() {
+fn canaries_do_not_change_the_topology() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
     let database = with_canary(&lab, lab.database(&shards));
@@ -105,17 +105,17 @@ fn canaries_route_nothing() {
     wait_for_canaries(&lab, SHARDS[2]);
     swap(&lab);
     let refused = |times: u64| {
-        let said = lab.direct(SHARDS[2]).ask("INFO errorstats");
-        let count = said.split("errorstat_MOVED:count=").nth(1).and_then(|rest| rest.split("\r\n").next());
+        let stats = lab.direct(SHARDS[2]).ask("INFO errorstats");
+        let count = stats.split("errorstat_MOVED:count=").nth(1).and_then(|rest| rest.split("\r\n").next());
         count.is_some_and(|count| count.parse::<u64>().unwrap() >= times)
     };
-    wait("canaries that are sent away", || refused(3));
+    wait("canaries that are redirected", || refused(3));
     proxy.order(&json!({"type": "apply", "databases": [database]}));
-    assert!(proxy.heard_nothing_of("topology", "applied"), "another owner of a slot");
+    assert!(proxy.heard_nothing_of("topology", "applied"), "the proxy reported another owner of a slot");
 }
 
 #[test]
-fn shards_that_know_no_user_for_canaries_are_left_alone() {
+fn shards_without_a_canary_user_receive_no_further_canaries() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
@@ -129,7 +129,8 @@ fn shards_that_know_no_user_for_canaries_are_left_alone() {
     assert!(proxy.heard_nothing_of("outage", "metrics"));
 }
 
-/// A proxy whose canaries write to the last shard, and the database once the replica of that is its primary.
+/// Starts a proxy that sends canaries to the last shard. Returns it, and the database after the
+/// promotion of the replica of that shard.
 fn watched(lab: &mut Lab) -> (Proxy, Value) {
     let shards = lab.cluster(true);
     let proxy = lab.proxy(&with_canary(lab, lab.patient(&shards)));
@@ -137,7 +138,7 @@ fn watched(lab: &mut Lab) -> (Proxy, Value) {
     (proxy, with_canary(lab, lab.promoted(&shards)))
 }
 
-/// The database with canaries, whose user the shards know.
+/// Adds canaries to the database and creates their user on the shards.
 fn with_canary(lab: &Lab, mut database: Value) -> Value {
     for port in SHARDS.into_iter().chain(REPLICAS) {
         let user = "ACL SETUSER canary on >secret ~shardboard:canary:* -@all +zremrangebylex +command";
@@ -152,7 +153,7 @@ fn wait_for_canaries(lab: &Lab, port: u16) {
 }
 
 #[test]
-fn wait_never_confirms_what_a_lost_primary_has_acknowledged() {
+fn wait_never_confirms_writes_that_a_lost_primary_acknowledged() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.database(&shards));
@@ -162,16 +163,18 @@ fn wait_never_confirms_what_a_lost_primary_has_acknowledged() {
     assert_eq!(client.ask("SET a 2"), "+OK\r\n");
     swap(&lab);
     proxy.apply(&lab.promoted(&shards));
-    // Once the connections to the old primary have ended, others are confirmed again.
+    // When the connections to the old primary have ended, writes of other clients are confirmed
+    // again.
     wait("the others", || other.ask("SET a 3") == "+OK\r\n" && other.ask("WAIT 1 5000") == ":1\r\n");
-    // All shards have a replica that has everything; only of this client's last write nobody can know.
+    // All shards have a replica with all data. Only for the last write of this client, this is
+    // unknown.
     assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
     assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
     wait("the client", || client.ask("SET a 4") == "+OK\r\n" && client.ask("WAIT 1 5000") == ":1\r\n");
 }
 
 #[test]
-fn who_blocks_goes_on_at_the_new_primary() {
+fn a_blocking_command_continues_on_the_new_primary() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.database(&shards));
@@ -185,7 +188,8 @@ fn who_blocks_goes_on_at_the_new_primary() {
     assert_eq!(blocked.reply(), "*2\r\n$7\r\n{a}list\r\n$1\r\nx\r\n");
 }
 
-/// Until the proxy knows that the shard of "a" is gone: a write that it sends before may or may not be lost.
+/// Waits until the proxy has detected the loss of the shard of "a". A write sent before may or may
+/// not be lost.
 fn notice(lab: &Lab, proxy: &mut Proxy) {
     let mut reader = lab.client();
     reader.send("GET a");
@@ -197,14 +201,14 @@ fn promote(lab: &Lab) {
     wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
 }
 
-/// The same while the primary lives, which becomes a replica.
+/// Promotes the replica while the primary is running, which becomes a replica.
 fn swap(lab: &Lab) {
     promote(lab);
     wait("the replica", || lab.direct(SHARDS[2]).ask("INFO replication").contains("master_link_status:up"));
 }
 
 #[test]
-fn a_transaction_never_continues_at_another_primary() {
+fn a_transaction_never_continues_on_another_primary() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.database(&shards));
@@ -215,7 +219,7 @@ fn a_transaction_never_continues_at_another_primary() {
     swap(&lab);
     proxy.apply(&lab.promoted(&shards));
     assert_eq!(other.ask("SET a other"), "+OK\r\n");
-    // Whether the old connection still answers or is gone: nothing is executed.
+    // Nothing is executed, whether the old connection still answers or not.
     queueing.ask("INCR {a}n");
     assert!(queueing.ask("EXEC").starts_with("-EXECABORT"));
     watching.ask("MULTI");
@@ -223,7 +227,7 @@ fn a_transaction_never_continues_at_another_primary() {
     assert!(!watching.ask("EXEC").contains("OK"));
     assert_eq!(other.ask("GET a"), "$5\r\nother\r\n");
     assert_eq!(other.ask("EXISTS {a}n"), ":0\r\n");
-    // The next ones are as ever.
+    // Later transactions work as usual.
     for client in [&mut queueing, &mut watching] {
         client.ask("WATCH a");
         client.ask("MULTI");
@@ -241,7 +245,7 @@ fn a_transaction_of_a_lost_primary_is_not_executed() {
     assert_eq!(before.ask("MULTI"), "+OK\r\n");
     assert_eq!(before.ask("INCR a"), "+QUEUED\r\n");
     lab.kill(SHARDS[2]);
-    // This one begins while there is no primary, and waits for it.
+    // This transaction starts while there is no primary, and waits for one.
     for line in ["MULTI", "INCR a", "INCR a", "EXEC"] {
         between.send(line);
     }
@@ -257,7 +261,7 @@ fn a_transaction_of_a_lost_primary_is_not_executed() {
 }
 
 #[test]
-fn without_a_new_primary_the_wait_ends() {
+fn without_a_new_primary_requests_fail_after_the_timeout() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
@@ -268,18 +272,18 @@ fn without_a_new_primary_the_wait_ends() {
     let started = Instant::now();
     assert!(client.ask("GET a").starts_with("-CLUSTERDOWN no primary of the shard can be reached"));
     assert!(started.elapsed() > Duration::from_millis(350));
-    // The other shards never stopped.
+    // The other shards are not affected.
     assert_eq!(client.ask("SET b 1"), "+OK\r\n");
 }
 
 #[test]
-fn what_a_shard_had_seen_when_it_died_is_not_repeated() {
+fn requests_received_by_a_shard_that_failed_are_not_repeated() {
     let mut lab = Lab::new();
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.patient(&shards));
     let (mut writer, mut reader) = (lab.client(), lab.client());
     assert_eq!(writer.ask("SET a 1"), "+OK\r\n");
-    // Both requests are on their way to a shard that never wakes up. Each may be what it dies of.
+    // Both requests are sent to a shard that never continues. Each may be the cause of its failure.
     lab.freeze(SHARDS[2]);
     writer.send("INCR a");
     reader.send("GET a");
@@ -301,7 +305,7 @@ fn what_a_shard_had_seen_when_it_died_is_not_repeated() {
 }
 
 #[test]
-fn a_frozen_shard_holds_nobody_for_ever() {
+fn requests_to_a_frozen_shard_time_out() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
@@ -318,7 +322,7 @@ fn a_frozen_shard_holds_nobody_for_ever() {
         assert!(client.reply().starts_with("-ERR the shard did not answer in time"));
     }
     assert_eq!(reader.ask("SET b 1"), "+OK\r\n");
-    // Awake again, it is used again; who blocks has waited through all of it.
+    // The shard is used again when it continues. The blocking command has waited the entire time.
     lab.thaw(SHARDS[2]);
     wait("the shard", || writer.ask("RPUSH {a}list x").starts_with(':'));
     assert_eq!(blocked.reply(), "*2\r\n$7\r\n{a}list\r\n$1\r\nx\r\n");

@@ -1,4 +1,4 @@
-//! A shard that says what a test wants it to, where no engine at hand would.
+//! A shard whose replies a test determines, for replies that no available engine sends.
 
 use crate::lab::Lab;
 use resp::{Args, Limits, RequestParser};
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// Serves the port for as long as the process of the tests lives.
+/// Serves the port until the test process ends.
 pub fn shard(lab: &Lab, port: u16, answer: impl Fn(&Args<'_>) -> String + Send + Sync + 'static) {
     let listener = TcpListener::bind(lab.address(port)).unwrap();
     let answer = Arc::new(answer);

@@ -1,4 +1,5 @@
-//! A database behind one address: routing, splitting, joining, and the order of replies.
+//! A database behind one address: routing, splitting and merging requests, and the order of
+//! replies.
 
 use crate::lab::Lab;
 use std::collections::BTreeSet;
@@ -47,7 +48,7 @@ fn keys_of_many_shards_are_one_database() {
     assert_eq!(client.ask("FLUSHALL"), "+OK\r\n");
     assert_eq!(client.ask("DBSIZE"), ":0\r\n");
     assert_eq!(client.ask("RANDOMKEY"), "$-1\r\n");
-    // Very many, of all slots, some more than once.
+    // Many keys of all slots, some of them repeated.
     let keys: Vec<_> = (0..60_000).map(|n| format!("{}", n % 50_000)).collect();
     let set: Vec<_> = keys.iter().flat_map(|key| [key.as_str(), key.as_str()]).collect();
     assert_eq!(client.ask(&format!("MSET {}", set.join(" "))), "+OK\r\n");
@@ -59,7 +60,7 @@ fn keys_of_many_shards_are_one_database() {
 }
 
 #[test]
-fn a_scan_finds_every_key_once_it_is_over() {
+fn a_complete_scan_finds_every_key() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
@@ -83,7 +84,7 @@ fn a_scan_finds_every_key_once_it_is_over() {
 }
 
 #[test]
-fn errors_are_worded_by_the_engine() {
+fn errors_are_those_of_the_engine() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
@@ -105,7 +106,7 @@ fn errors_are_worded_by_the_engine() {
 }
 
 #[test]
-fn scripts_and_functions_are_everywhere() {
+fn scripts_and_functions_are_available_on_all_shards() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
@@ -130,7 +131,7 @@ fn scripts_and_functions_are_everywhere() {
 }
 
 #[test]
-fn slots_that_move_are_followed() {
+fn requests_follow_moving_slots() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();
@@ -144,7 +145,7 @@ fn slots_that_move_are_followed() {
     lab.direct(from).ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
     let ip = &lab.ip;
     assert_eq!(lab.direct(from).ask(&format!("MIGRATE {ip} {to} moving 0 5000")), "+OK\r\n");
-    // One key is at the new owner already (ASK), the other is not.
+    // One key is on the new owner already (ASK), the other is not.
     assert_eq!(client.ask("GET moving"), "$1\r\n1\r\n");
     assert_eq!(client.ask("GET {moving}b"), "$1\r\n2\r\n");
     assert_eq!(lab.direct(from).ask(&format!("MIGRATE {ip} {to} {{moving}}b 0 5000")), "+OK\r\n");
@@ -165,7 +166,7 @@ fn slots_that_move_are_followed() {
 }
 
 #[test]
-fn both_protocols_and_inline_commands() {
+fn both_protocols_and_inline_commands_are_supported() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
@@ -181,7 +182,7 @@ fn both_protocols_and_inline_commands() {
     assert!(client.ask("HELLO 2").starts_with("*14\r\n"));
     assert_eq!(client.ask("GET none"), "$-1\r\n");
     assert_eq!(client.ask("HELLO 4"), "-NOPROTO unsupported protocol version\r\n");
-    // In pieces.
+    // Byte by byte.
     for byte in b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n" {
         client.send_raw(&[*byte]);
     }
@@ -194,7 +195,7 @@ fn both_protocols_and_inline_commands() {
 }
 
 #[test]
-fn what_a_client_says_about_itself() {
+fn client_settings_are_kept_by_the_proxy() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
@@ -217,7 +218,7 @@ fn what_a_client_says_about_itself() {
 }
 
 #[test]
-fn one_primary_without_cluster_mode_takes_keys_together() {
+fn one_primary_without_cluster_mode_accepts_commands_with_several_keys() {
     let mut lab = Lab::new();
     lab.server(21000, &[]);
     let mut database = lab.database(&[lab.shard(21000, "primary", serde_json::json!([]))]);

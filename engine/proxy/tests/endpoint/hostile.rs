@@ -1,10 +1,11 @@
-//! What one client sends harms no other: scripts that speak as shards do, commands that change connections.
+//! Requests of one client do not harm others: scripts that imitate errors of shards, and commands
+//! that change connections.
 
 use crate::lab::{Client, Lab, SHARDS, wait};
 use serde_json::json;
 use std::net::TcpListener;
 
-/// Counts its runs, then says that.
+/// Runs a script that counts its runs and returns the error `says`.
 fn script(client: &mut Client, key: &str, says: &str) -> String {
     let code = format!("redis.call('INCR', KEYS[1]) return redis.error_reply('{says}')");
     client.send_args(&[b"EVAL", code.as_bytes(), b"1", key.as_bytes()]);
@@ -12,7 +13,7 @@ fn script(client: &mut Client, key: &str, says: &str) -> String {
 }
 
 #[test]
-fn what_a_script_says_is_no_order() {
+fn redirections_from_scripts_are_not_followed() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let unrelated = TcpListener::bind(lab.address(7777)).unwrap();
@@ -23,7 +24,7 @@ fn what_a_script_says_is_no_order() {
     let words = [
         format!("MOVED {slot} {ip}:7777"),
         format!("ASK {slot} {ip}:7777"),
-        // Shards of this database, but not the right ones.
+        // Shards of this database, but not the owners of the slot.
         format!("MOVED {slot} {ip}:{}", SHARDS[0]),
         format!("ASK {slot} {ip}:{}", SHARDS[0]),
         format!("MOVED {} {ip}:{}", slot + 1, SHARDS[0]),
@@ -46,14 +47,14 @@ fn what_a_script_says_is_no_order() {
         assert_eq!(
             moved.contains("errorstat_MOVED"),
             port == SHARDS[2],
-            "only the script itself said so: {moved}"
+            "only the script returned MOVED: {moved}"
         );
     }
-    assert!(unrelated.accept().is_err(), "somebody was sent to a unrelated");
-    // Two scripts without keys on the way, as nothing follows from them either.
+    assert!(unrelated.accept().is_err(), "a request was sent to an unrelated server");
+    // Scripts without keys: their errors have no effect either.
     assert_eq!(forger.ask("EVAL return(redis.error_reply('CLUSTERDOWN:')) 0"), "-ERR CLUSTERDOWN:\r\n");
     proxy.order(&json!({"type": "dance"}));
-    assert!(proxy.heard_nothing_of("topology", "error"), "the agent was told of a move that was none");
+    assert!(proxy.heard_nothing_of("topology", "error"), "a move that did not happen was reported to the agent");
 }
 
 #[test]
@@ -79,14 +80,14 @@ fn scripts_follow_their_keys() {
 }
 
 #[test]
-fn a_shard_that_the_agent_has_not_named_gets_nothing_until_it_has() {
+fn shards_receive_requests_only_after_the_agent_has_named_them() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.patient(&shards[..2]);
     database["shards"][0]["slots"] = json!([[0, 5460], [10922, 16383]]);
     let mut proxy = lab.proxy(&database);
     let mut client = lab.client();
-    // "a" is on the shard that was not named; the one asked instead says so.
+    // "a" is on the shard that was not named. The shard that receives the request redirects it.
     client.send("SET a 1");
     let hint = proxy.expect("topology");
     assert_eq!(hint["port"], SHARDS[2]);
@@ -98,7 +99,7 @@ fn a_shard_that_the_agent_has_not_named_gets_nothing_until_it_has() {
 }
 
 #[test]
-fn nothing_changes_a_connection_that_others_use() {
+fn commands_cannot_change_a_shared_connection() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut other) = (lab.client(), lab.client());
@@ -119,7 +120,7 @@ fn nothing_changes_a_connection_that_others_use() {
 }
 
 #[test]
-fn a_script_is_killed_wherever_it_runs() {
+fn a_script_is_killed_on_any_shard() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut other) = (lab.client(), lab.client());

@@ -1,11 +1,12 @@
-//! Requests that would break a connection to a shard: other clients of the same connection get their own replies.
+//! Requests that could break a connection to a shard: other clients of the same connection receive
+//! their own replies.
 
 use crate::lab::{Client, Lab, SHARDS, wait};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Keys of the shard that also gets the requests without keys.
+/// Hash tag of keys on the shard that also receives requests without keys.
 const TAG: &str = "{06S}";
 const VALUE: &str = "$4\r\nmine\r\n";
 
@@ -19,8 +20,8 @@ fn get(key: &str) -> Vec<u8> {
     command(&[b"GET", format!("{TAG}{key}").as_bytes()])
 }
 
-/// Runs `attack` while requests of another client wait in front of the shard and behind it, and checks their replies.
-/// The shard is stopped meanwhile, so all requests share the connection in this order.
+/// Runs `attack` while requests of another client wait on the shard before and after it, and checks
+/// their replies. The shard is stopped, so that all requests share the connection in this order.
 fn check_others(lab: &Lab, name: &str, attack: impl FnOnce(&mut Client)) -> Client {
     let (mut attacker, mut before, mut behind) = (lab.client(), lab.client(), lab.client());
     lab.freeze(SHARDS[0]);
@@ -37,7 +38,7 @@ fn check_others(lab: &Lab, name: &str, attack: impl FnOnce(&mut Client)) -> Clie
     attacker
 }
 
-/// A client that has set the key that the others read.
+/// Returns a client that has set the key that the others read.
 fn prepared(lab: &Lab) -> Client {
     assert!(resp::slot::of_key(TAG.as_bytes()) < 5461, "the first shard has these keys");
     let mut client = lab.client();
@@ -45,14 +46,14 @@ fn prepared(lab: &Lab) -> Client {
     client
 }
 
-/// Requests whose error text ends the reply early, with what follows it.
+/// Requests whose error text contains a line break and further data.
 fn injections() -> Vec<Vec<u8>> {
     let key = format!("{TAG}k");
     let shebang = b"#!lua flags=\"a\\r\\n$9\\r\\nmalicious\"\nreturn 1";
     let library = b"#!lua name=x\nlocal a = {} local b = a['a\\r\\n$9\\r\\nmalicious'] .. 1";
     vec![
         command(&[b"FUNCTION", b"LIST", b"x\r\n$9\r\nmalicious"]),
-        // The header of a value that is longer than everything that follows.
+        // The header of a value that is longer than all following data.
         command(&[b"FUNCTION", b"LIST", b"x\r\n$1000000\r\nmalicious"]),
         command(&[b"FUNCTION", b"LIST", b"x\n+malicious"]),
         command(&[b"EVAL", shebang, b"1", key.as_bytes()]),
@@ -82,7 +83,7 @@ fn a_connection_with_surplus_bytes_is_not_reused() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     prepared(&lab);
-    // The reply ends with the header of a value that never comes.
+    // The reply ends with the header of a value that does not follow.
     let key = format!("{TAG}k");
     let script = command(&[b"EVAL", b"#!lua flags=\"a\\r\\n$1000000\"\nreturn 1", b"1", key.as_bytes()]);
     let transactions = [
@@ -94,10 +95,10 @@ fn a_connection_with_surplus_bytes_is_not_reused() {
         let mut attacker = lab.client();
         attacker.send_raw(&requests.concat());
         (0..replies).for_each(|_| drop(attacker.reply()));
-        // Gives its connection back.
+        // Returns its connection to the pool.
         assert_eq!(attacker.ask(&format!("GET {TAG}mine")), VALUE);
         let mut next = lab.client();
-        // A blocking command takes a connection of the pool.
+        // A blocking command uses a connection of the pool.
         next.send(&format!("BLPOP {TAG}list 0.01"));
         assert_eq!(next.reply(), "*-1\r\n");
         assert_eq!(next.ask("MULTI"), "+OK\r\n");
@@ -130,7 +131,7 @@ fn malformed_requests_reach_no_shard() {
         ("*1048577\r\n", "invalid multibulk length"),
         ("*2\r\n$4\r\nECHO\r\nPING\r\n", "expected '$', got 'P'"),
     ] {
-        // What was sent before is answered first.
+        // Earlier requests are answered first.
         let bytes = [&get("mine"), request.as_bytes()].concat();
         let mut attacker = check_others(&lab, request, |attacker| attacker.send_raw(&bytes));
         assert_eq!(attacker.reply(), VALUE, "{request:?}");
@@ -149,7 +150,7 @@ fn http_requests_reach_no_shard() {
         b"Host: a\r\n".to_vec(),
         command(&[b"post"]),
         command(&[b"HoSt:", b"a"]),
-        // The engine compares what is in front of a NUL.
+        // The engine compares the text before a NUL.
         command(&[b"POST\0x"]),
         command(&[b"host:\0x", b"a"]),
     ] {
@@ -176,7 +177,8 @@ fn http_requests_reach_no_shard() {
 
 const HTTP: &str = "-ERR Protocol error: HTTP requests are not supported\r\n";
 
-/// A shard of a newer engine: NEWGET is answered with two replies, and only users with the right may execute ECHO.
+/// Starts a shard of a newer engine: NEWGET is answered with two replies, and ECHO is executed only
+/// if `may_echo`.
 fn newer_shard(lab: &Lab, may_echo: bool) {
     crate::fake::shard(lab, SHARDS[0], move |args| {
         let argument = |at: usize| String::from_utf8_lossy(args.get(at).unwrap_or_default()).into_owned();
@@ -196,7 +198,7 @@ fn newer_shard(lab: &Lab, may_echo: bool) {
 }
 
 #[test]
-fn a_surplus_reply_closes_the_connection_and_shifts_nothing() {
+fn a_surplus_reply_closes_the_connection_and_shifts_no_replies() {
     for may_echo in [true, false] {
         let lab = Lab::new();
         newer_shard(&lab, may_echo);
@@ -222,7 +224,8 @@ fn a_surplus_reply_closes_the_connection_and_shifts_nothing() {
     }
 }
 
-/// Commands that change, end or block the connection on which they are executed, or that read what is pushed to it.
+/// Commands that change, end or block the connection on which they are executed, or that read data
+/// pushed to it.
 const CONNECTION: &str = "
     QUIT|RESET|HELLO 3|HELLO 2|HELLO 4|HELLO 3 SETNAME a|CLIENT REPLY OFF|CLIENT REPLY SKIP|CLIENT REPLY ON|CLIENT NO-EVICT ON
     CLIENT NO-TOUCH ON|CLIENT KILL ID 1|CLIENT KILL TYPE normal SKIPME no|CLIENT PAUSE 100|CLIENT CACHING YES
@@ -234,7 +237,7 @@ const CONNECTION: &str = "
     CLIENT IMPORT-SOURCE ON|RESTORE-ASKING {06S}r 0 x|XREAD BLOCK 1 STREAMS {06S}s $|IMPORT x|SENTINEL x|LATENCY RESET|post";
 
 #[test]
-fn victims_of_a_hostile_mix_get_their_own_values() {
+fn clients_receive_their_own_values_during_attacks() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut setup = prepared(&lab);
@@ -267,7 +270,7 @@ fn victims_of_a_hostile_mix_get_their_own_values() {
             .collect();
         for attack in &attacks {
             let mut attacker = lab.client();
-            // The reply is of no interest; the connection may be closed at any time.
+            // The reply does not matter. The connection may be closed at any time.
             attacker.try_send_raw(&[&attack[..], &command(&[b"PING"])].concat());
             std::thread::sleep(Duration::from_millis(3));
             drop(attacker);

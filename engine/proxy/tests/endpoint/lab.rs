@@ -1,4 +1,4 @@
-//! Servers and a proxy for one test, on loopback addresses of its own, ended with it.
+//! Servers and a proxy for one test, on a loopback address of the test, stopped when it ends.
 
 use lab::Servers;
 pub use lab::{Client, wait};
@@ -39,7 +39,8 @@ impl Lab {
         self.0.server(port, &[&own(&socket), options].concat());
     }
 
-    /// Three primaries in cluster mode, optionally with a replica each, that know each other from the start.
+    /// Starts three primaries in cluster mode, optionally with a replica each, that know each other
+    /// from the start.
     pub fn cluster(&mut self, replicas: bool) -> Vec<Value> {
         let mut shards: Vec<Value> = Vec::new();
         for (n, port) in SHARDS.into_iter().enumerate() {
@@ -80,7 +81,7 @@ impl Lab {
         json!({"uid": 1, "address": self.ip, "port": ENDPOINT, "mode": "hidden", "version": 1, "shards": shards})
     }
 
-    /// The database once the replica of the last shard is its primary.
+    /// Returns the database after the promotion of the replica of the last shard.
     pub fn promoted(&self, shards: &[Value]) -> Value {
         let mut promoted = self.patient(shards);
         promoted["version"] = json!(2);
@@ -91,7 +92,7 @@ impl Lab {
         promoted
     }
 
-    /// A database that waits for a primary for as long as a test may take.
+    /// Returns a database that waits for a primary for longer than a test takes.
     pub fn patient(&self, shards: &[Value]) -> Value {
         let mut database = self.database(shards);
         database["failover_wait_ms"] = json!(60_000);
@@ -104,7 +105,7 @@ impl Lab {
         proxy
     }
 
-    /// A cluster and a hidden database in front of it.
+    /// Starts a cluster and a proxy with a hidden database for it.
     pub fn hidden(&mut self) -> Proxy {
         let shards = self.cluster(false);
         self.proxy(&self.database(&shards))
@@ -114,13 +115,13 @@ impl Lab {
         Client::connect(self.address(ENDPOINT)).expect("the endpoint listens")
     }
 
-    /// How often the primaries of the cluster say this in reply to a command.
+    /// Returns the number of occurrences of `word` in the replies of the primaries to a command.
     pub fn mentions(&self, command: &str, word: &str) -> usize {
         SHARDS.iter().map(|port| self.direct(*port).ask(command).matches(word).count()).sum()
     }
 }
 
-/// What the proxy's shards have besides.
+/// Additional options of the proxy's shards.
 fn own(socket: &str) -> [&str; 6] {
     ["--unixsocket", socket, "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"]
 }
@@ -161,7 +162,7 @@ impl Proxy {
         Self::start_beside(path, 0)
     }
 
-    /// Connects to the new process once the path is no longer that of the process `old`.
+    /// Starts a process and connects to it when it has replaced the process `old` at the path.
     pub fn start_beside(path: &Path, old: u32) -> Self {
         let process = Process::start(path);
         let mut control = None;
@@ -177,7 +178,7 @@ impl Proxy {
         Self { process, control: control.unwrap() }
     }
 
-    /// As an agent does that was started again; `hello` is not read yet.
+    /// Reconnects like an agent after a restart. `hello` is not read yet.
     pub fn reconnect(&mut self, path: &Path) {
         self.control = BufReader::new(UnixStream::connect(path).unwrap());
     }
@@ -195,7 +196,7 @@ impl Proxy {
     pub fn expect(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
-            assert!(self.control.read_line(&mut line).unwrap() > 0, "the proxy ended before it said {kind}");
+            assert!(self.control.read_line(&mut line).unwrap() > 0, "the proxy ended before it sent {kind}");
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["type"] == kind {
                 return message;
@@ -203,11 +204,11 @@ impl Proxy {
         }
     }
 
-    /// Whether it says `kind` before it says `last`.
+    /// Whether the proxy sends `last` before it sends `kind`.
     pub fn heard_nothing_of(&mut self, kind: &str, last: &str) -> bool {
         loop {
             let mut line = String::new();
-            assert!(self.control.read_line(&mut line).unwrap() > 0, "the proxy ended before it said {last}");
+            assert!(self.control.read_line(&mut line).unwrap() > 0, "the proxy ended before it sent {last}");
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["type"] == kind || message["type"] == last {
                 return message["type"] == last;
@@ -215,7 +216,7 @@ impl Proxy {
         }
     }
 
-    /// Metrics for which the condition holds; they come every second.
+    /// Returns the first metrics for which the condition holds. They arrive every second.
     pub fn metrics(&mut self, condition: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..60 {
             let metrics = self.expect("metrics");
@@ -223,11 +224,11 @@ impl Proxy {
                 return metrics;
             }
         }
-        panic!("the metrics never became as expected");
+        panic!("no metrics matched the condition");
     }
 }
 
-/// Ends with the test.
+/// Killed at the end of the test.
 pub struct Process(Child);
 
 impl Process {

@@ -4,7 +4,7 @@ use crate::lab::{Lab, SHARDS, wait};
 use serde_json::json;
 
 #[test]
-fn a_command_of_a_newer_engine_goes_where_its_key_is() {
+fn a_command_of_a_newer_engine_is_sent_to_the_shard_of_its_key() {
     let lab = Lab::new();
     for port in SHARDS {
         crate::fake::shard(&lab, port, move |args| match args.get(0).unwrap() {
@@ -21,7 +21,7 @@ fn a_command_of_a_newer_engine_goes_where_its_key_is() {
                 let text = String::from_utf8_lossy(args.get(1).unwrap());
                 format!("${}\r\n{text}\r\n", text.len())
             }
-            // Its key is on the last shard.
+            // The key is on the last shard.
             b"ANYGET" if port != SHARDS[2] => format!("-MOVED 15495 127.0.0.1:{}\r\n", SHARDS[2]),
             _ => format!(":{port}\r\n"),
         });

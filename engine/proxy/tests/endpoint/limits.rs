@@ -1,10 +1,10 @@
-//! What is bounded, and what is said about it.
+//! Limits, and the errors when they are exceeded.
 
 use crate::lab::Lab;
 use serde_json::json;
 
 #[test]
-fn connections_requests_and_words_have_limits() {
+fn connections_requests_and_arguments_have_limits() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
@@ -30,7 +30,7 @@ fn connections_requests_and_words_have_limits() {
 }
 
 #[test]
-fn who_does_not_read_is_closed_and_harms_nobody() {
+fn a_client_that_does_not_read_is_disconnected_without_affecting_others() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut database = lab.database(&shards);
@@ -53,7 +53,7 @@ fn who_does_not_read_is_closed_and_harms_nobody() {
 }
 
 #[test]
-fn who_takes_all_the_memory_gives_way() {
+fn clients_that_use_too_much_memory_are_disconnected() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut proxy = lab.proxy(&lab.database(&shards));
@@ -63,7 +63,7 @@ fn who_takes_all_the_memory_gives_way() {
     let mut other = lab.client();
     assert_eq!(other.ask("SET a 1"), "+OK\r\n");
     let megabyte = vec![b'x'; 1 << 20];
-    // What waits for the first key of a transaction; what is not complete; what is not read.
+    // Commands before the first key of a transaction, an incomplete request, and unread replies.
     let mut queueing = lab.client();
     assert_eq!(queueing.ask("MULTI"), "+OK\r\n");
     let queued = (0..200).take_while(|_| queueing.try_ask(&[b"ECHO", &megabyte]).is_some()).count();
@@ -83,13 +83,13 @@ fn who_takes_all_the_memory_gives_way() {
 }
 
 #[test]
-fn who_sends_no_more_gets_all_its_replies() {
+fn a_client_that_closes_its_sending_side_receives_all_replies() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let _proxy = lab.proxy(&lab.database(&shards));
     let mut client = lab.client();
     assert_eq!(client.ask("PING"), "+PONG\r\n");
-    // More than is looked at in one round, and nothing that a shard has to be asked for.
+    // More requests than are handled in one round, which need no shard.
     client.send_raw(&b"*1\r\n$4\r\nPING\r\n".repeat(10_000));
     client.send_end();
     let replies = std::iter::from_fn(|| client.try_reply()).count();

@@ -1,4 +1,4 @@
-//! The proxy binary in front of real valkey-server processes, spoken to in bytes.
+//! Tests of the proxy binary with real valkey-server processes, with raw protocol bytes.
 
 mod auth;
 mod failover;

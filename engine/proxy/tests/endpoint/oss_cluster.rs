@@ -1,11 +1,11 @@
-//! Cluster clients: each endpoint looks like the node that owns the slots of its own primaries.
+//! Cluster mode: each endpoint acts as the node that owns the slots of its own primaries.
 
 use crate::lab::{Lab, Proxy, SHARDS};
 use serde_json::{Value, json};
 
 const PORTS: [u16; 2] = [12000, 12001];
 
-/// Two endpoints on one address: the first serves two shards, the second one.
+/// Returns two endpoints on one address: the first serves two shards, the second serves one.
 fn databases(lab: &Lab, shards: &[Value]) -> [Value; 2] {
     let id = |n: usize| format!("{:040x}", 0xe0 + n);
     [0, 1].map(|me| {
@@ -63,7 +63,7 @@ fn each_endpoint_is_a_node() {
 }
 
 #[test]
-fn slots_of_an_heir_that_the_agent_has_not_named_are_served_here() {
+fn slots_of_a_promoted_replica_without_a_named_endpoint_are_served() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let [mut first, _] = databases(&lab, &shards);
@@ -76,7 +76,7 @@ fn slots_of_an_heir_that_the_agent_has_not_named_are_served_here() {
 }
 
 #[test]
-fn endpoints_that_disagree_send_nobody_to_and_fro() {
+fn endpoints_that_disagree_do_not_redirect_clients_in_a_loop() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let [first, second] = databases(&lab, &shards);
@@ -84,7 +84,8 @@ fn endpoints_that_disagree_send_nobody_to_and_fro() {
     let mut two = Proxy::start(&lab.directory.join("two"));
     one.apply(&first);
     two.apply(&second);
-    // The slot of "b" moves from the first endpoint's shard to the second's, and nobody tells the endpoints.
+    // The slot of "b" moves from a shard of the first endpoint to one of the second, without a
+    // message to the endpoints.
     let slot = resp::slot::of_key(b"b");
     for port in [SHARDS[2], SHARDS[0], SHARDS[1]] {
         let id = shards[2]["id"].as_str().unwrap();
@@ -92,10 +93,10 @@ fn endpoints_that_disagree_send_nobody_to_and_fro() {
     }
     let (mut here, mut there) = (lab.direct(PORTS[0]), lab.direct(PORTS[1]));
     let to = |n: usize| format!("-MOVED {slot} {}:{}\r\n", lab.ip, PORTS[n]);
-    // The first one hears it from its shard, executes what it was asked, and knows.
+    // The first endpoint learns it from its shard, executes the request, and knows the new owner.
     assert_eq!(here.ask("SET b 1"), "+OK\r\n");
     assert_eq!(here.ask("SET b 1"), to(1));
-    // The second believes the old owner, once; then it asks the shards.
+    // The second endpoint redirects to the old owner once, and then queries the shards.
     assert_eq!(there.ask("SET b 2"), to(0));
     assert_eq!(there.ask("SET b 2"), "+OK\r\n");
     assert_eq!(there.ask("GET b"), "$1\r\n2\r\n");

@@ -1,11 +1,11 @@
-//! Long values pass through piece by piece, whole, in order, and at nobody else's expense.
+//! Long values are forwarded in pieces: complete, in order, and without delaying other clients.
 
 use crate::lab::{Lab, SHARDS};
 use resp::{Limits, RequestParser};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-/// A value that tells where each of its bytes belongs.
+/// Returns a value whose bytes depend on their position.
 fn value(len: usize) -> Vec<u8> {
     (0..len).map(|at| b'a' + ((at / 7 + at / 1000) % 26) as u8).collect()
 }
@@ -15,7 +15,7 @@ fn framed(value: &[u8]) -> String {
 }
 
 #[test]
-fn they_come_whole_and_in_order() {
+fn long_values_arrive_complete_and_in_order() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut writer, mut reader) = (lab.client(), lab.client());
@@ -24,19 +24,19 @@ fn they_come_whole_and_in_order() {
         writer.send_args(&[b"SET", format!("k{len}").as_bytes(), &value(len)]);
         assert_eq!(writer.reply(), "+OK\r\n");
     }
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     for round in 0..20 {
         for place in 0..lengths.len() {
             let len = lengths[(place * 3 + round) % lengths.len()];
             reader.send(&format!("GET k{len}"));
-            wanted.push(framed(&value(len)));
+            expected.push(framed(&value(len)));
             reader.send("PING");
-            wanted.push("+PONG\r\n".into());
+            expected.push("+PONG\r\n".into());
         }
     }
     reader.send("MGET k10 k300000");
-    for (n, wanted) in wanted.iter().enumerate() {
-        assert!(reader.reply() == *wanted, "reply {n} is another one");
+    for (n, expected) in expected.iter().enumerate() {
+        assert!(reader.reply() == *expected, "reply {n} differs");
     }
     assert_eq!(
         reader.reply().len(),
@@ -44,13 +44,13 @@ fn they_come_whole_and_in_order() {
     );
 }
 
-/// What waits behind a long reply cannot leave before it, and must not keep it from coming.
+/// Replies that wait for a long reply cannot be written before it, and must not block it.
 #[test]
-fn much_that_waits_behind_one_is_no_reason_to_hold_it() {
+fn replies_that_wait_for_a_long_one_do_not_block_it() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut reader = lab.client();
-    // Of three shards.
+    // On three shards.
     let keys = ["a", "b", "c"];
     assert_eq!(keys.map(|key| resp::slot::of_key(key.as_bytes()) / 5462), [2, 0, 1]);
     assert_eq!(reader.ask("SETRANGE a 67108863 x"), ":67108864\r\n");
@@ -69,7 +69,7 @@ fn much_that_waits_behind_one_is_no_reason_to_hold_it() {
 }
 
 #[test]
-fn who_does_not_read_holds_up_nobody() {
+fn a_client_that_does_not_read_delays_no_other() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut slow, mut other) = (lab.client(), lab.client());
@@ -85,7 +85,7 @@ fn who_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn what_is_not_read_stays_with_the_shard() {
+fn unread_data_stays_with_the_shard() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut slow = lab.client();
@@ -100,7 +100,7 @@ fn what_is_not_read_stays_with_the_shard() {
 }
 
 #[test]
-fn who_goes_in_the_middle_leaves_nothing_behind() {
+fn a_client_that_disconnects_during_a_long_reply_leaves_nothing_behind() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut gone, mut other) = (lab.client(), lab.client());
@@ -117,7 +117,7 @@ fn who_goes_in_the_middle_leaves_nothing_behind() {
 }
 
 #[test]
-fn messages_do_not_get_into_the_middle() {
+fn messages_are_not_inserted_into_a_long_reply() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut reader, mut other) = (lab.client(), lab.client());
@@ -135,7 +135,7 @@ fn messages_do_not_get_into_the_middle() {
 }
 
 #[test]
-fn a_shard_that_dies_in_the_middle_leaves_a_closed_connection() {
+fn the_client_is_disconnected_if_the_shard_fails_during_a_long_reply() {
     let lab = Lab::new();
     let port = SHARDS[0];
     let listener = TcpListener::bind(lab.address(port)).unwrap();
@@ -148,11 +148,11 @@ fn a_shard_that_dies_in_the_middle_leaves_a_closed_connection() {
     let _proxy = lab.proxy(&lab.patient(&[shard]));
     let (mut reader, mut other) = (lab.client(), lab.client());
     reader.send("GET long");
-    assert_eq!(reader.try_reply(), None, "half a value and then an error would be taken for the value");
+    assert_eq!(reader.try_reply(), None, "half a value followed by an error could be taken for the value");
     assert_eq!(other.ask("GET short"), "$1\r\n1\r\n");
 }
 
-/// Says half of what is long, and ends.
+/// Sends half of a long value and closes the connection.
 fn half(mut stream: std::net::TcpStream) {
     let (mut input, mut parser, mut bytes) = (Vec::new(), RequestParser::default(), [0; 65536]);
     while let Ok(n @ 1..) = stream.read(&mut bytes) {

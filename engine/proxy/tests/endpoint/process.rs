@@ -1,4 +1,4 @@
-//! The process: metrics, threads, databases that come and go, draining.
+//! The process: metrics, threads, adding and removing databases, draining.
 
 use crate::lab::{Client, ENDPOINT, Lab, Process, Proxy, wait};
 use serde_json::json;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 #[test]
-fn metrics_count_what_was_asked_and_answered() {
+fn metrics_count_requests_and_responses() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();
@@ -31,7 +31,7 @@ fn metrics_count_what_was_asked_and_answered() {
     };
     assert_eq!((counted("read"), counted("write"), counted("other")), (62, 30, 1));
     assert!(metrics["cpu_seconds"].as_f64().unwrap() > 0.0);
-    // Errors of the proxy's own are no successes, whatever they are for.
+    // Errors of the proxy do not count as responses of any class.
     for line in ["EXEC", "SELECT 7", "SHUTDOWN", "CLIENT NOSUCH x"] {
         assert!(client.ask(line).starts_with('-'), "{line}");
     }
@@ -44,7 +44,7 @@ fn metrics_count_what_was_asked_and_answered() {
 }
 
 #[test]
-fn who_waits_on_purpose_is_counted_apart() {
+fn blocking_requests_are_counted_separately() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();
@@ -53,7 +53,7 @@ fn who_waits_on_purpose_is_counted_apart() {
     assert_eq!(client.ask("XREAD STREAMS stream 0"), "*-1\r\n");
     client.ask("SET a 1");
     assert!(client.ask("WAIT 0 10").starts_with(':'));
-    // In a transaction nobody waits.
+    // Commands in a transaction do not block.
     client.ask("MULTI");
     assert_eq!(client.ask("BLPOP queue 1"), "+QUEUED\r\n");
     assert_eq!(client.ask("EXEC"), "*1\r\n*-1\r\n");
@@ -71,7 +71,7 @@ fn who_waits_on_purpose_is_counted_apart() {
 }
 
 #[test]
-fn each_command_is_counted_for_a_minute_and_told_when_asked() {
+fn each_command_is_counted_for_a_minute_and_reported_on_request() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     proxy.order(&json!({"type": "threads", "threads": 2}));
@@ -88,15 +88,15 @@ fn each_command_is_counted_for_a_minute_and_told_when_asked() {
         assert!(client.ask("SHUTDOWN").starts_with('-'));
         assert!(client.ask("NOSUCH").starts_with('-'));
     }
-    // Workers tell once a second, and the last command may be in the second after the others.
+    // Workers report once a second, and the last command may be in a later second than the others.
     let all = json!({"read": 20, "write": 22, "other": 2, "blocking": 0});
     proxy.metrics(|database| database["responses"] == all && database["unserved"]["other"] == 2);
     for uids in [json!([1]), json!(null)] {
         proxy.order(&json!({"type": "commands", "uids": uids}));
-        let told = proxy.expect("commands");
-        assert!(told["seconds"].as_f64().unwrap() <= 60.0);
-        assert_eq!(told["databases"].as_array().unwrap().len(), 1);
-        let commands = told["databases"][0]["commands"].as_array().unwrap();
+        let reported = proxy.expect("commands");
+        assert!(reported["seconds"].as_f64().unwrap() <= 60.0);
+        assert_eq!(reported["databases"].as_array().unwrap().len(), 1);
+        let commands = reported["databases"][0]["commands"].as_array().unwrap();
         let of = |name: &str| commands.iter().find(|each| each["name"] == name).unwrap();
         let counts = |name: &str| (of(name)["calls"].as_u64().unwrap(), of(name)["errors"].as_u64().unwrap());
         assert_eq!((counts("set"), counts("get")), ((20, 0), (20, 0)));
@@ -105,14 +105,14 @@ fn each_command_is_counted_for_a_minute_and_told_when_asked() {
             let cells = of(name)["latency"].as_array().unwrap();
             cells.iter().map(|cell| cell[1].as_u64().unwrap()).sum::<u64>()
         };
-        // What no shard answered has no time of its own.
+        // Requests without a reply of a shard have no latency.
         assert_eq!((timed("get"), timed("lpush"), timed("shutdown")), (20, 2, 0));
         assert!(of("get")["micros"].as_u64().unwrap() > 0);
     }
 }
 
 #[test]
-fn threads_change_under_the_clients() {
+fn clients_keep_working_while_the_number_of_threads_changes() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut clients: Vec<_> = (0..20).map(|_| lab.client()).collect();
@@ -155,7 +155,7 @@ fn clients_of_all_threads_are_listed() {
 }
 
 #[test]
-fn clients_in_the_middle_of_something_finish_it_where_they_are() {
+fn clients_with_a_transaction_stay_on_their_thread_until_it_ends() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut waited, mut queueing, mut watching) = (lab.client(), lab.client(), lab.client());
@@ -174,14 +174,15 @@ fn clients_in_the_middle_of_something_finish_it_where_they_are() {
         assert_eq!(watching.ask("EXEC"), "*-1\r\n");
     }
     assert_eq!(waited.ask("GET n"), "$1\r\n8\r\n");
-    // Those who have used connections of their own and need them no more go when the process does.
+    // Clients that no longer need their dedicated connections are disconnected when the process
+    // drains.
     proxy.order(&json!({"type": "drain"}));
     assert_eq!(waited.try_reply(), None);
     assert!(proxy.process.wait().unwrap().success());
 }
 
 #[test]
-fn a_database_that_is_not_wanted_stops_listening() {
+fn a_removed_database_stops_listening() {
     let mut lab = Lab::new();
     let shards = lab.cluster(false);
     let mut proxy = lab.proxy(&lab.database(&shards));
@@ -192,7 +193,7 @@ fn a_database_that_is_not_wanted_stops_listening() {
     assert_eq!(client.try_reply(), None);
     wait("the endpoint to close", || std::net::TcpStream::connect(lab.address(ENDPOINT)).is_err());
     wait("its connections to be closed", || lab.mentions("CLIENT LIST", " name=shardboard-proxy ") == 0);
-    // Others take its place, and so may it itself.
+    // Other databases can use its port, and so can it when it is added again.
     for uid in [2, 1, 2] {
         proxy.order(&json!({"type": "apply", "databases": []}));
         proxy.expect("applied");
@@ -205,7 +206,7 @@ fn a_database_that_is_not_wanted_stops_listening() {
 }
 
 #[test]
-fn draining_finishes_what_is_under_way() {
+fn draining_completes_pending_requests() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();
@@ -221,7 +222,7 @@ fn draining_finishes_what_is_under_way() {
 }
 
 #[test]
-fn nonsense_on_the_control_socket_is_answered() {
+fn invalid_control_messages_are_answered_with_an_error() {
     let lab = Lab::new();
     let mut proxy = Proxy::start(&lab.directory.join("control"));
     proxy.order(&json!({"type": "dance"}));
@@ -252,7 +253,7 @@ fn a_successor_takes_over_without_losing_a_connection() {
     };
     let more = |count: usize| {
         let enough = knocks.load(Relaxed) + count;
-        wait("clients to be let in", || knocking.is_finished() || knocks.load(Relaxed) >= enough);
+        wait("clients to be accepted", || knocking.is_finished() || knocks.load(Relaxed) >= enough);
     };
     more(10);
     let mut new = Proxy::start_beside(&lab.directory.join("control"), old.process.id());
@@ -269,7 +270,7 @@ fn a_successor_takes_over_without_losing_a_connection() {
 }
 
 #[test]
-fn of_processes_that_are_started_together_one_stays_and_is_found() {
+fn of_several_processes_started_together_one_stays_reachable() {
     let lab = Lab::new();
     let path = lab.directory.join("control");
     let mut all: Vec<_> = (0..6).map(|_| Process::start(&path)).collect();
@@ -278,14 +279,14 @@ fn of_processes_that_are_started_together_one_stays_and_is_found() {
         all.len() == 1
     });
     let mut found = Proxy::start_beside(&path, all[0].id());
-    assert!(all[0].wait().unwrap().success(), "the one that stayed was found and taken over from");
+    assert!(all[0].wait().unwrap().success(), "the remaining process was reachable and handed over");
     found.order(&json!({"type": "drain"}));
     assert!(found.process.wait().unwrap().success());
     assert!(!path.exists());
 }
 
 #[test]
-fn one_that_is_stopping_begins_nothing() {
+fn a_draining_process_rejects_new_state() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();

@@ -16,7 +16,7 @@ fn message(parts: &[&str]) -> String {
 }
 
 #[test]
-fn messages_of_all_kinds_of_channels() {
+fn messages_of_channels_and_patterns_are_forwarded() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
@@ -32,7 +32,7 @@ fn messages_of_all_kinds_of_channels() {
     assert!(one.ask("GET x").starts_with("-ERR Can't execute 'get'"));
     assert!(two.ask("PUBSUB NUMSUB a").contains(":1\r\n"));
     assert_eq!(one.ask("UNSUBSCRIBE a"), message(&["unsubscribe", "a", "2"]));
-    // The last ones, with an ordinary command right behind.
+    // Unsubscribes from the last ones, followed by an ordinary command.
     one.send("UNSUBSCRIBE");
     one.send("PUNSUBSCRIBE");
     one.send("SET x 1");
@@ -44,7 +44,7 @@ fn messages_of_all_kinds_of_channels() {
 }
 
 #[test]
-fn sharded_channels_of_several_shards() {
+fn sharded_channels_of_several_shards_are_forwarded() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
@@ -56,7 +56,7 @@ fn sharded_channels_of_several_shards() {
 }
 
 #[test]
-fn a_resp3_client_may_do_both() {
+fn a_resp3_client_can_subscribe_and_send_commands() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
@@ -77,7 +77,7 @@ fn monitor_shows_all_shards() {
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
     assert_eq!(one.ask("MONITOR"), "+OK\r\n");
-    wait("all shards to show themselves", || lab.mentions("CLIENT LIST", " flags=O ") == 3);
+    wait("MONITOR on all shards", || lab.mentions("CLIENT LIST", " flags=O ") == 3);
     for key in ["a", "b", "c"] {
         two.ask(&format!("SET {key} 1"));
     }
@@ -93,7 +93,7 @@ fn monitor_shows_all_shards() {
 }
 
 #[test]
-fn the_answer_to_monitor_comes_first() {
+fn the_reply_to_monitor_precedes_its_output() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let done = Arc::new(AtomicBool::new(false));
@@ -119,7 +119,7 @@ fn the_answer_to_monitor_comes_first() {
 }
 
 #[test]
-fn what_is_invalid_is_said_behind_what_it_is_about() {
+fn invalidations_follow_the_replies_that_they_concern() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut client, mut other) = (lab.client(), lab.client());
@@ -128,7 +128,7 @@ fn what_is_invalid_is_said_behind_what_it_is_about() {
     assert!(client.ask("HELLO 3").starts_with('%'));
     assert_eq!(client.ask("CLIENT TRACKING ON OPTIN"), "+OK\r\n");
     for _ in 0..2 {
-        // Only what is read next is tracked, whichever shard has it.
+        // Only the next key read is tracked, on any shard.
         assert_eq!(client.ask("CLIENT CACHING YES"), "+OK\r\n");
         assert_eq!(client.ask("GET a"), "$1\r\n1\r\n");
         assert_eq!(client.ask("GET b"), "$1\r\n1\r\n");
@@ -137,7 +137,7 @@ fn what_is_invalid_is_said_behind_what_it_is_about() {
         assert_eq!(client.reply(), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
     }
     assert!(client.ask("CLIENT CACHING NO").starts_with("-ERR"));
-    // The reply about "a" waits for that about "b", and so must what makes it invalid.
+    // The reply for "a" waits for that for "b", and so must its invalidation.
     lab.freeze(SHARDS[0]);
     client.send("GET b");
     client.send("CLIENT CACHING YES");

@@ -1,18 +1,18 @@
-//! Shards of other nodes that speak TLS only, and only with those who have a certificate of their database.
+//! Shards on other nodes that accept only TLS connections with a certificate of their database.
 
 use crate::lab::{Client, ENDPOINT, Lab, Proxy, wait};
 use serde_json::{Value, json};
 use std::process::Command;
 
-const IN_CLEAR: u16 = 21000;
-const SEALED: u16 = 21001;
+const UNENCRYPTED: u16 = 21000;
+const ENCRYPTED: u16 = 21001;
 
 fn openssl(lab: &Lab, args: &str) {
     let output = Command::new("openssl").args(args.split(' ')).current_dir(&lab.directory).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What members of a database named so prove themselves with: NAME-ca.pem, NAME.pem, NAME.key.
+/// Creates the certificates of a database: NAME-ca.pem, NAME.pem, NAME.key.
 fn issue(lab: &Lab, name: &str) -> Value {
     let curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
     openssl(lab, &format!("req -x509 {curve} -keyout {name}-ca.key -out {name}-ca.pem -subj /CN={name}"));
@@ -28,15 +28,16 @@ fn issue(lab: &Lab, name: &str) -> Value {
     json!({"authorities": authorities, "certificate": certificate, "key": read(format!("{name}.key"))})
 }
 
-/// A shard of the database `own`, and the database as the proxy is told of it.
+/// Starts a shard of the database `own`. Returns the configuration of the database, and
+/// certificates of another database.
 fn sealed(lab: &mut Lab) -> (Value, Value) {
     let (own, strange) = (issue(lab, "own"), issue(lab, "strange"));
     let path = |name: &str| lab.directory.join(name).to_str().unwrap().to_string();
     let (ca, certificate, key) = (path("own-ca.pem"), path("own.pem"), path("own.key"));
-    let port = SEALED.to_string();
+    let port = ENCRYPTED.to_string();
     let options = ["--tls-port", &port, "--tls-ca-cert-file", &ca, "--tls-cert-file", &certificate];
-    lab.server(IN_CLEAR, &[&options[..], &["--tls-key-file", &key, "--tls-protocols", "TLSv1.3"]].concat());
-    let mut database = lab.database(&[lab.shard(SEALED, "primary", json!([]))]);
+    lab.server(UNENCRYPTED, &[&options[..], &["--tls-key-file", &key, "--tls-protocols", "TLSv1.3"]].concat());
+    let mut database = lab.database(&[lab.shard(ENCRYPTED, "primary", json!([]))]);
     database["sharded"] = json!(false);
     database["failover_wait_ms"] = json!(60_000);
     database["shard_tls"] = own;
@@ -44,14 +45,15 @@ fn sealed(lab: &mut Lab) -> (Value, Value) {
 }
 
 #[test]
-fn shards_are_spoken_to_with_the_certificate_of_their_database() {
+fn connections_to_shards_use_the_certificate_of_their_database() {
     let mut lab = Lab::new();
     let (mut database, strange) = sealed(&mut lab);
     let _proxy = lab.proxy(&database);
     assert_eq!(lab.client().ask("SET a 1"), "+OK\r\n");
     let mut sealed = lab.client();
     assert_eq!(sealed.ask("GET a"), "$1\r\n1\r\n");
-    // Certificates of another database let nobody in, nor do broken ones, nor is anything said in clear then.
+    // Certificates of another database are rejected, as are invalid ones. The proxy does not fall
+    // back to unencrypted connections.
     for (step, wrong) in
         [strange, json!({"authorities": "", "certificate": "", "key": ""})].into_iter().enumerate()
     {
@@ -61,7 +63,7 @@ fn shards_are_spoken_to_with_the_certificate_of_their_database() {
         database["failover_wait_ms"] = json!(200);
         other.order(&json!({"type": "apply", "databases": [database]}));
         let failures = other.expect("applied")["failures"].as_array().unwrap().len();
-        assert_eq!(failures, step, "only what cannot be read is a failure of its own");
+        assert_eq!(failures, step, "only unreadable certificates are reported as a failure");
         let mut client = Client::connect(lab.address(ENDPOINT + 1)).unwrap();
         let answer = client.ask("GET a");
         assert!(answer.starts_with("-CLUSTERDOWN"), "{answer}");
@@ -69,9 +71,9 @@ fn shards_are_spoken_to_with_the_certificate_of_their_database() {
         database["port"] = json!(ENDPOINT);
     }
     let refused = "Error accepting a client connection";
-    let log = || std::fs::read_to_string(lab.directory.join(format!("{IN_CLEAR}/log"))).unwrap();
-    wait("the shard to say so", || log().contains(refused));
-    // One who asks in clear gets nothing.
+    let log = || std::fs::read_to_string(lab.directory.join(format!("{UNENCRYPTED}/log"))).unwrap();
+    wait("the shard to log the rejection", || log().contains(refused));
+    // An unencrypted request receives no data.
     database["shard_tls"] = Value::Null;
     database["port"] = json!(ENDPOINT + 1);
     let mut plain = Proxy::start(&lab.directory.join("plain"));
@@ -80,19 +82,20 @@ fn shards_are_spoken_to_with_the_certificate_of_their_database() {
 }
 
 #[test]
-fn long_requests_and_replies_and_many_of_them_pass_through() {
+fn long_and_numerous_requests_and_replies_are_transferred_over_tls() {
     let mut lab = Lab::new();
     let (database, _) = sealed(&mut lab);
     let _proxy = lab.proxy(&database);
     let mut client = lab.client();
     let long = vec![b'x'; 12 << 20];
-    // Before the first connection has shaken hands, too.
+    // Also before the first TLS handshake is complete.
     client.send_args(&[b"SET", b"long", &long]);
     assert_eq!(client.reply(), "+OK\r\n");
     for _ in 0..3 {
         assert_eq!(client.ask("GET long").len(), long.len() + 13);
     }
-    // Nothing stays behind in the session, however it is cut: sizes around that of a record and of what is read at once.
+    // No data remains in the session, regardless of how it is split: sizes around those of a record
+    // and of one read.
     for size in [1, 4096, 16_384, 16_385, 65_536, 196_608, 262_143, 262_144, 262_145] {
         client.send_args(&[b"SET", b"some", &long[..size]]);
         assert_eq!(client.reply(), "+OK\r\n");
@@ -103,7 +106,7 @@ fn long_requests_and_replies_and_many_of_them_pass_through() {
     for _ in 0..100 {
         assert_eq!(client.reply().len(), 262_145 + 11);
     }
-    // One who does not read holds up nobody else.
+    // A client that does not read delays no other.
     let mut idle = lab.client();
     for _ in 0..4 {
         idle.send("GET long");

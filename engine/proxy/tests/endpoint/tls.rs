@@ -1,4 +1,4 @@
-//! Clients over TLS, with and without certificates of their own.
+//! Clients with TLS, with and without client certificates.
 
 use crate::lab::{ENDPOINT, Lab};
 use serde_json::json;
@@ -9,7 +9,7 @@ fn openssl(lab: &Lab, args: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What valkey-cli prints.
+/// Returns the output of valkey-cli.
 fn cli(lab: &Lab, options: &str, command: &str) -> String {
     let output = Command::new("valkey-cli")
         .args(["-h", &lab.ip, "-p", &ENDPOINT.to_string(), "--tls", "--cacert", "ca.pem"])
@@ -22,7 +22,7 @@ fn cli(lab: &Lab, options: &str, command: &str) -> String {
 }
 
 #[test]
-fn tls_with_and_without_client_certificates() {
+fn tls_works_with_and_without_client_certificates() {
     let mut lab = Lab::new();
     let curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
     openssl(&lab, &format!("req -x509 {curve} -keyout ca.key -out ca.pem -subj /CN=ca"));
@@ -39,20 +39,20 @@ fn tls_with_and_without_client_certificates() {
     let path = |name: &str| lab.directory.join(name).to_str().unwrap().to_string();
     let mut database = lab.database(&shards);
     let mut proxy = lab.proxy(&database);
-    let mut in_clear = lab.client();
-    assert_eq!(in_clear.ask("SET a 0"), "+OK\r\n");
+    let mut unencrypted = lab.client();
+    assert_eq!(unencrypted.ask("SET a 0"), "+OK\r\n");
     database["tls"] = json!({"certificate": path("server.pem"), "key": path("server.key")});
     proxy.apply(&database);
     assert_eq!(cli(&lab, "", "SET a 1"), "OK\n");
-    // Who came before goes on in clear no longer.
-    assert!(in_clear.try_reply().is_none());
+    // Existing unencrypted connections are closed.
+    assert!(unencrypted.try_reply().is_none());
     let large = "x".repeat(300_000);
     assert_eq!(cli(&lab, "", &format!("SET large {}", &large[..100_000])), "OK\n");
     assert_eq!(cli(&lab, "", "GET large").len(), 100_001);
     assert_eq!(cli(&lab, "", "EVAL return(string.rep('x',3000000)) 0").len(), 3_000_001);
-    // Somebody who does not speak TLS is no client.
+    // A client without TLS is not accepted.
     assert!(lab.client().try_speak("PING").is_none());
-    // A certificate of another authority is used as soon as it is in place.
+    // A certificate of another CA is used as soon as it has been installed.
     openssl(
         &lab,
         &format!("req -x509 {curve} -keyout other.key -out other.pem -subj /CN=other -addext {san}"),

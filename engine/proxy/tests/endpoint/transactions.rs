@@ -1,4 +1,5 @@
-//! MULTI, WATCH and blocking commands: on a connection of the client's own, so nobody else ever notices.
+//! MULTI, WATCH and blocking commands: they use dedicated connections, so that other clients are
+//! not affected.
 
 use crate::lab::{Lab, SHARDS, wait};
 
@@ -16,13 +17,13 @@ fn a_transaction_never_leaks_into_other_clients() {
     }
     assert_eq!(two.ask("GET a"), "$-1\r\n");
     assert_eq!(two.ask("EXEC"), "-ERR EXEC without MULTI\r\n");
-    // A client that leaves in the middle takes its transaction with it.
+    // The transaction of a client ends when it disconnects.
     let mut three = lab.client();
     three.ask("MULTI");
     assert_eq!(three.ask("SET a 3"), "+QUEUED\r\n");
     assert_eq!(lab.mentions("CLIENT LIST", " multi=1 "), 1);
     drop(three);
-    wait("the shard to forget it", || lab.mentions("CLIENT LIST", " multi=1 ") == 0);
+    wait("the shard to discard it", || lab.mentions("CLIENT LIST", " multi=1 ") == 0);
     assert_eq!(two.ask("SET {a}2 1"), "+OK\r\n");
     assert_eq!(one.ask("EXEC"), "*2\r\n+OK\r\n:1\r\n");
     assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
@@ -35,7 +36,7 @@ fn transactions_behave_as_in_the_engine() {
     let _proxy = lab.hidden();
     let mut client = lab.client();
     let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
-    // Pipelined, between ordinary commands.
+    // Pipelined, between other commands.
     for line in ["SET n 1", "MULTI", "PING", "INCR n", "EXEC", "INCR n", "GET n"] {
         client.send(line);
     }
@@ -67,7 +68,7 @@ fn transactions_behave_as_in_the_engine() {
 }
 
 #[test]
-fn watch_sees_what_others_write() {
+fn watch_detects_writes_of_other_clients() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
@@ -87,7 +88,7 @@ fn watch_sees_what_others_write() {
 }
 
 #[test]
-fn who_blocks_blocks_nobody_else() {
+fn a_blocking_command_blocks_no_other_client() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
@@ -101,11 +102,11 @@ fn who_blocks_blocks_nobody_else() {
     two.ask("RPUSH list v");
     assert_eq!(one.reply(), "*2\r\n$4\r\nlist\r\n$1\r\nv\r\n");
     assert_eq!(one.reply(), "+OK\r\n");
-    // A client that leaves takes nothing.
+    // A client that disconnects takes no element.
     one.send("BLPOP list 0");
-    wait("the shard to let it wait", || lab.mentions("INFO clients", "blocked_clients:1") == 1);
+    wait("the shard to block it", || lab.mentions("INFO clients", "blocked_clients:1") == 1);
     drop(one);
-    wait("the shard to forget it", || lab.mentions("INFO clients", "blocked_clients:0") == 3);
+    wait("the shard to unblock it", || lab.mentions("INFO clients", "blocked_clients:0") == 3);
     two.ask("RPUSH list w");
     assert_eq!(two.ask("LLEN list"), ":1\r\n");
     two.ask("XADD stream 1-0 f v");
@@ -114,7 +115,7 @@ fn who_blocks_blocks_nobody_else() {
 }
 
 #[test]
-fn tracking_tells_who_reads_what_changes() {
+fn tracking_sends_invalidations_for_keys_that_were_read() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
@@ -132,7 +133,7 @@ fn tracking_tells_who_reads_what_changes() {
 }
 
 #[test]
-fn connections_of_their_own_are_used_again() {
+fn dedicated_connections_are_reused() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let connections = |lab: &Lab| lab.mentions("CLIENT LIST", " name=shardboard-proxy ");
@@ -146,7 +147,7 @@ fn connections_of_their_own_are_used_again() {
     }
     assert_eq!(clients[0].ask("GET n"), "$2\r\n20\r\n");
     assert_eq!(connections(&lab), before + 1);
-    // One that failed to begin tracking needs none either.
+    // A client that failed to enable tracking needs none either.
     assert!(clients[0].ask("HELLO 3").starts_with('%'));
     for _ in 0..5 {
         assert!(clients[0].ask("CLIENT TRACKING ON OPTIN OPTOUT").starts_with("-ERR"));
@@ -156,7 +157,7 @@ fn connections_of_their_own_are_used_again() {
 }
 
 #[test]
-fn a_request_that_waits_is_not_executed_behind_a_later_one() {
+fn a_waiting_request_is_not_executed_after_a_later_one() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
@@ -167,7 +168,7 @@ fn a_request_that_waits_is_not_executed_behind_a_later_one() {
     lab.direct(to).ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from)));
     lab.direct(from).ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
     assert_eq!(lab.direct(from).ask(&format!("MIGRATE {} {to} a 0 5000", lab.ip)), "+OK\r\n");
-    // The first needs both keys in one place, and has to wait for that; the second does not.
+    // The first request needs both keys on one shard and must wait for that; the second does not.
     let mut both = Vec::new();
     resp::encode::command(&mut both, [&b"MSET"[..], b"a", b"2", b"{a}b", b"2"].into_iter());
     resp::encode::command(&mut both, [&b"SET"[..], b"{a}b", b"3"].into_iter());

@@ -44,8 +44,8 @@ pub struct Shards {
     /// Whether they report a module that can block a connection, so that proxies open several
     /// connections to each of them.
     pub has_waiting_module: bool,
-    /// Requests of clients that were told why not now.
     /// Number of requests of clients that were refused temporarily.
+    pub refused: u64,
 }
 
 pub struct Process {
