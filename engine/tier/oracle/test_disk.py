@@ -164,7 +164,7 @@ def test_without_io_uring_values_are_read_all_the_same(lab: Lab, failing: Path) 
     assert "cmdstat_tier.get" not in info(wire, "commandstats")
     assert not any("io_uring" in os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir())
     told = (lab.directory / str(PORT) / "log").read_text()
-    assert "io_uring cannot be used (Operation not permitted" in told
+    assert "io_uring is not available (Operation not permitted" in told
 
 
 def test_files_that_are_cut_or_changed_give_errors_and_no_other_values(lab: Lab) -> None:

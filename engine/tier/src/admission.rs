@@ -1,28 +1,31 @@
-//! Which values on flash come back to RAM when they are read: those that are read again most, so many a second.
+//! Decides which values on flash are promoted when they are read: those that are read again most
+//! often, up to a limit per second.
 //!
-//! Whatever comes back throws out another, which may be nearly as good, and both cost time: bringing back each value that is read took
-//! half of the throughput at a hit ratio of 85 %, and ten thousand a second an eighth at 95 %. Values that are needed in RAM, for a
-//! write or by a script, do not come here.
+//! Each promotion demotes another value, which may be nearly as useful, and both cost time. In
+//! measurements, promoting every value that was read halved the throughput at a hit ratio of 85 %,
+//! and ten thousand promotions per second cost an eighth of it at 95 %. Values that are needed in
+//! RAM, for a write or by a script, are not subject to this.
 
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
 
-/// The least number of reads to remember; as many as there are values in RAM, if these are more.
+/// Minimum number of reads to remember. If there are more values in RAM, as many as these.
 const LEAST_PLACES: usize = 1 << 14;
 const MOST_PLACES: usize = 1 << 22;
-/// For each tick of 10 ms: some hundredths of a processor's time.
+/// Promotions per tick of 10 ms. They cost a few hundredths of a CPU.
 const EACH_TICK: u32 = 30;
-/// Reads of a value until it comes back; more where more values than that are read so often.
+/// Reads of a value before it is promoted. More if more values qualify than the limit allows.
 const LEAST_READS: u32 = 2;
-/// Bits of a place that count the reads; the others are the key's.
+/// Bits of an entry that count reads. The others are bits of the key's hash.
 const COUNT: u32 = 0xff;
 
-/// The latest reads, by a hash of the key; one place for each, which the next key with the same place takes.
+/// The latest reads, indexed by a hash of the key. A key replaces the previous key with the same
+/// index.
 pub struct Admission {
     seen: Box<[u32]>,
-    /// Reads until a value comes back, as of now.
+    /// Reads that are currently required for a promotion.
     reads: u32,
-    /// How many had so many in this tick.
+    /// Number of values that qualified in this tick.
     due: u32,
 }
 
@@ -31,7 +34,7 @@ impl Admission {
         Self { seen: vec![0; LEAST_PLACES].into_boxed_slice(), reads: LEAST_READS, due: EACH_TICK }
     }
 
-    /// Every 10 ms, with the number of values in RAM.
+    /// Called every 10 ms with the number of values in RAM.
     pub fn tick(&mut self, values: u64) {
         if self.due > EACH_TICK {
             self.reads = (self.reads + 1).min(COUNT);
@@ -39,13 +42,13 @@ impl Admission {
             self.reads = (self.reads - 1).max(LEAST_READS);
         }
         self.due = 0;
-        let wanted = (values as usize).next_power_of_two().clamp(LEAST_PLACES, MOST_PLACES);
-        if wanted > self.seen.len() || wanted * 4 < self.seen.len() {
-            self.seen = vec![0; wanted].into_boxed_slice();
+        let size = (values as usize).next_power_of_two().clamp(LEAST_PLACES, MOST_PLACES);
+        if size > self.seen.len() || size * 4 < self.seen.len() {
+            self.seen = vec![0; size].into_boxed_slice();
         }
     }
 
-    /// Whether the value that is read now comes back.
+    /// Whether the value that is being read is promoted.
     pub fn admits(&mut self, database: u32, key: &[u8]) -> bool {
         if self.read(database, key) < self.reads {
             return false;
@@ -54,7 +57,7 @@ impl Admission {
         self.due <= EACH_TICK
     }
 
-    /// How often it was read lately, this time included.
+    /// Counts a read. Returns the number of recent reads, including this one.
     fn read(&mut self, database: u32, key: &[u8]) -> u32 {
         let mut hasher = SipHasher13::new();
         hasher.write_u32(database);
@@ -84,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_read_brings_back_where_few_are_read_again() {
+    fn the_second_read_promotes_if_few_values_qualify() {
         let mut admission = Admission::new();
         admission.tick(0);
         assert!(!admission.admits(0, b"a"));
@@ -92,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn so_many_come_back_for_each_tick_and_they_are_those_read_most() {
+    fn promotions_per_tick_are_limited_to_the_values_read_most() {
         let mut admission = Admission::new();
         let (mut often, mut seldom) = (0, 0);
         for round in 0..400u64 {
             admission.tick(0);
             let before = often + seldom;
             for key in 0..200u64 {
-                // As when it came back and went again: it is read as often as before.
+                // Like a value that was promoted and demoted again: it is read as often as before.
                 often += u32::from(key < 60 && admission.admits(0, &key.to_le_bytes()));
                 let is_its_turn = (round + key) % 10 == 0;
                 seldom += u32::from(key >= 60 && is_its_turn && admission.admits(0, &key.to_le_bytes()));
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_long_ago_is_forgotten_later_where_more_is_in_ram() {
+    fn reads_are_remembered_longer_with_more_values_in_ram() {
         let remembers = |values, others: u32| {
             let mut admission = Admission::new();
             admission.tick(values);

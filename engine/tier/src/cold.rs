@@ -1,4 +1,4 @@
-//! Cold values: the data type that stands in for a value on flash, and the two ways, to flash and back.
+//! Cold values: the data type that represents a value on flash, promotion and demotion.
 
 use crate::ffi::*;
 use crate::log::{Fault, Place};
@@ -9,19 +9,21 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 const ENCODING: c_int = 1;
-/// In an RDB file: the value could not be read when it was saved. Never a kind of value.
+/// Kind in an RDB file of a value that could not be read when the file was saved. Not a kind of
+/// value.
 const LOST: u8 = 0;
 
-/// Keys whose value is not in RAM as the engine keeps it.
+/// Number of cold keys.
 pub static COLD: AtomicI64 = AtomicI64::new(0);
 
-/// A value that came with an RDB file when the log could not take it.
+/// A value from an RDB file that the log could not accept.
 struct Held {
     kind: u8,
     value: Vec<u8>,
 }
 
-/// What a cold key's value pointer says: a place in the log (its kind is in the highest bits), or an address.
+/// Content of the value pointer of a cold key: a place in the log, with the kind in the highest
+/// bits, or an address.
 enum Stub {
     Flash(Place),
     Held(*mut Held),
@@ -32,7 +34,7 @@ fn stub(value: *mut c_void) -> Stub {
     if place.kind() == 0 { Stub::Held(value.cast()) } else { Stub::Flash(place) }
 }
 
-/// Makes the data type known to the server.
+/// Registers the data type with the server.
 pub fn create_type(ctx: *mut Ctx) -> *mut Type {
     let mut methods = TypeMethods {
         version: 1,
@@ -59,7 +61,7 @@ pub fn is_cold(key: &Open) -> bool {
     }
 }
 
-/// The place in the log of an open, cold key.
+/// Returns the place in the log of an open, cold key. `None`: the value is in memory.
 pub fn place_of(key: &Open) -> Option<Place> {
     // SAFETY: the key is open and cold.
     match stub(unsafe { (api().ModuleTypeGetValue)(key.0) }) {
@@ -72,21 +74,22 @@ fn read(tier: &mut Tier, at: *mut c_void, name: &[u8]) -> Result<(u8, Vec<u8>), 
     match stub(at) {
         Stub::Flash(place) => Ok((place.kind(), tier.log.read(place, name)?)),
         Stub::Held(held) => {
-            // SAFETY: the key owns it, and only the main thread or a forked child comes here.
+            // SAFETY: the key owns it, and only the main thread or a forked child runs this code.
             let held = unsafe { &*held };
             if held.kind == LOST { Err(Fault::Checksum) } else { Ok((held.kind, held.value.clone())) }
         }
     }
 }
 
-/// The value of an open, cold key. The server waits.
+/// Returns the value of an open, cold key. Blocks the server.
 pub fn read_at(key: &Open, name: &[u8]) -> Result<Vec<u8>, Fault> {
     // SAFETY: the key is open and cold.
     let at = unsafe { (api().ModuleTypeGetValue)(key.0) };
     read(tier(), at, name).map(|(_, value)| value)
 }
 
-/// What a swap of a value loses and is put back: time to live and when the key was used.
+/// Properties that are lost when a value is replaced, and restored afterwards: time to live and
+/// last use.
 struct Kept {
     expires: i64,
     idle: Option<i64>,
@@ -123,7 +126,8 @@ impl Kept {
     }
 }
 
-/// Brings a cold value back; the bytes that it takes now. Not for hot keys.
+/// Promotes a cold value. Returns the number of bytes that it occupies. Must not be called for hot
+/// keys.
 pub fn promote(ctx: *mut Ctx, name: *mut Str) -> Result<usize, Fault> {
     let Some(key) = Open::new(ctx, name, READ | WRITE) else { return Ok(0) };
     // SAFETY: name and key are live.
@@ -133,7 +137,7 @@ pub fn promote(ctx: *mut Ctx, name: *mut Str) -> Result<usize, Fault> {
     Ok(found.len())
 }
 
-/// The same with a string that has been read already.
+/// Promotes a string that has been read already.
 pub fn promote_string(ctx: *mut Ctx, name: *mut Str, found: &[u8]) {
     if let Some(key) = Open::new(ctx, name, READ | WRITE) {
         bring_back(ctx, name, key, value::STRING, found);
@@ -144,7 +148,7 @@ fn bring_back(ctx: *mut Ctx, name: *mut Str, key: Open, kind: u8, found: &[u8]) 
     let (kept, left) = (Kept::of(&key), place_of(&key));
     value::give(&key, kind, found);
     drop(key);
-    // A key that was built anew is opened anew: the old handle may not know its value.
+    // The value was rebuilt, so the key is reopened: the old handle may not refer to the new value.
     if let Some(key) = Open::new(ctx, name, READ | WRITE) {
         kept.put_back(&key);
     }
@@ -158,7 +162,8 @@ fn bring_back(ctx: *mut Ctx, name: *mut Str, key: Open, kind: u8, found: &[u8]) 
     }
 }
 
-/// Moves the value of a hot key to flash; the bytes that this frees, None when it stays.
+/// Demotes the value of a hot key. Returns the number of bytes freed, or `None` if the value stays
+/// in RAM.
 pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
     // SAFETY: the name is live.
     let name_bytes = unsafe { bytes(name) };
@@ -181,10 +186,11 @@ pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
         None => tier.log.append(kind, token, name_bytes, &found)?,
     };
     let kept = Kept::of(&key);
-    // What read the value may have left an iterator in the handle.
+    // Reading the value may have left an iterator in the handle.
     drop(key);
     let key = Open::new(ctx, name, READ | WRITE)?;
-    // SAFETY: the key is open for writing; the value is a word that only our callbacks look at.
+    // SAFETY: the key is open for writing. The value is a word that only callbacks of this module
+    // interpret.
     if unsafe { (api().ModuleTypeSetValue)(key.0, tier.data_type, place.word() as *mut c_void) } != OK {
         place.release();
         return None;
@@ -195,9 +201,9 @@ pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
     Some(found.len())
 }
 
-/// The kind of the value of an open, cold key.
+/// Returns the kind of the value of an open, cold key.
 pub fn kind_at(key: &Open) -> u8 {
-    // SAFETY: the key is open and cold; what it holds in memory it owns.
+    // SAFETY: the key is open and cold. It owns its value in memory, if any.
     unsafe {
         match stub((api().ModuleTypeGetValue)(key.0)) {
             Stub::Flash(place) => place.kind(),
@@ -206,19 +212,19 @@ pub fn kind_at(key: &Open) -> u8 {
     }
 }
 
-/// Whether that key is cold and its record there.
+/// Whether the key is cold and its record is at this place.
 pub fn is_at(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
     Open::new(ctx, name, READ).is_some_and(|key| is_cold(&key) && place_of(&key) == Some(place))
 }
 
-/// Points a cold key at another record, when it still is at the first.
+/// Changes the place of a cold key if it is still `from`.
 pub fn relocate(ctx: *mut Ctx, name: *mut Str, from: Place, to: Place) -> bool {
     if !is_at(ctx, name, from) {
         return false;
     }
     let Some(key) = Open::new(ctx, name, READ | WRITE) else { return false };
     let mut old = null_mut();
-    // SAFETY: the key is open for writing and of our type.
+    // SAFETY: the key is open for writing and has the data type of this module.
     unsafe {
         (api().ModuleTypeReplaceValue)(key.0, tier().data_type, to.word() as *mut c_void, &mut old) == OK
     }
@@ -229,24 +235,25 @@ unsafe extern "C" fn free(value: *mut c_void) {
     COLD.fetch_sub(1, Relaxed);
     match stub(value) {
         Stub::Flash(place) => place.release(),
-        // SAFETY: made by `rdb_load`, owned by the key that goes.
+        // SAFETY: made by `rdb_load`, owned by the key that is being freed.
         Stub::Held(held) => drop(unsafe { Box::from_raw(held) }),
     }
 }
 
 /// # Safety
-/// `io` is a live writer of the server's.
+/// `io` is a live writer of the server.
 unsafe fn cannot_save(io: *mut Io) {
     // SAFETY: see above.
     unsafe {
         (api().LogIOError)(io, c"warning".as_ptr(), c"a cold value cannot be read from flash".as_ptr());
         give_up_child();
-        // In the server itself (SAVE, its end) the file must not be finished either. To emit what is no command is the one way to say so.
+        // In the server process (SAVE, shutdown), the file must not be completed either. Emitting
+        // an invalid command is the only way to cause this.
         (api().EmitAOF)(io, c"a value that cannot be read".as_ptr(), c"".as_ptr());
     }
 }
 
-/// In the forked child or in the server; takes no locks.
+/// Runs in the forked child or in the server. Takes no locks.
 unsafe extern "C" fn rdb_save(io: *mut Io, value: *mut c_void) {
     // SAFETY: the server passes a live writer whose key lives during this call.
     unsafe {
@@ -276,7 +283,7 @@ unsafe extern "C" fn aof_rewrite(io: *mut Io, name: *mut Str, value: *mut c_void
     }
 }
 
-/// A child that cannot save everything saves nothing: what was saved before stays.
+/// Ends the child process if it cannot save all values, so that the previous file remains.
 fn give_up_child() {
     // SAFETY: in the child nothing else runs.
     unsafe {
@@ -286,12 +293,12 @@ fn give_up_child() {
     }
 }
 
-/// Loaded values go to flash at once; a data set larger than RAM loads.
+/// Writes loaded values to flash immediately, so that a data set larger than RAM can be loaded.
 unsafe extern "C" fn rdb_load(io: *mut Io, encoding: c_int) -> *mut c_void {
     if encoding != ENCODING {
         return null_mut();
     }
-    // SAFETY: the server passes a live reader; the buffer is ours to free.
+    // SAFETY: the server passes a live reader. The buffer belongs to this function, which frees it.
     unsafe {
         let kind = (api().LoadUnsigned)(io) as u8;
         let mut length = 0;

@@ -1,4 +1,5 @@
-//! The module's own commands. Clients need none of them: the filter and the append-only file use them.
+//! The commands of the module. They are used by the filter and the append-only file; clients do not
+//! need them.
 
 use crate::cold;
 use crate::ffi::*;
@@ -27,9 +28,9 @@ pub fn create(ctx: *mut Ctx) -> bool {
     })
 }
 
-/// `tier.hot KEY`: the value comes back to RAM, here and where this append-only file is loaded.
+/// `tier.hot KEY`: promotes the value, here and where this append-only file is loaded.
 unsafe extern "C" fn hot(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
-    // SAFETY: the server passes a live context and as many arguments as it says.
+    // SAFETY: the server passes a live context and `argc` arguments.
     unsafe {
         if argc != 2 {
             return (api().WrongArity)(ctx);
@@ -44,19 +45,19 @@ unsafe extern "C" fn hot(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_i
     }
 }
 
-/// `tier.where KEY`: `ram`, `flash` or `none`, for tests and people.
+/// `tier.where KEY`: returns `ram`, `flash` or `none`, for tests and diagnosis.
 unsafe extern "C" fn place(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
-    // SAFETY: the server passes a live context and as many arguments as it says.
+    // SAFETY: the server passes a live context and `argc` arguments.
     unsafe {
         if argc != 2 {
             return (api().WrongArity)(ctx);
         }
-        let told = match Open::new(ctx, *argv.add(1), READ) {
+        let location = match Open::new(ctx, *argv.add(1), READ) {
             None => c"none",
             Some(key) if cold::is_cold(&key) => c"flash",
             Some(_) => c"ram",
         };
-        (api().ReplyWithSimpleString)(ctx, told.as_ptr())
+        (api().ReplyWithSimpleString)(ctx, location.as_ptr())
     }
 }
 
@@ -64,8 +65,8 @@ pub const UNREADABLE: &std::ffi::CStr =
     c"IOERR the value is on flash and cannot be read; the command was not executed";
 pub const DAMAGED: &std::ffi::CStr = c"IOERR the value on flash is damaged; the command was not executed";
 
-/// `tier.curve`: the number of uses that it tells of, then pairs of a number of values and the share of uses, in millionths, that room
-/// for them in RAM would serve.
+/// `tier.curve`: returns the number of sampled uses, followed by pairs of a number of values and
+/// the share of uses, in millionths, that would be served if RAM held that many values.
 unsafe extern "C" fn curve(ctx: *mut Ctx, _: *mut *mut Str, argc: c_int) -> c_int {
     // SAFETY: the server passes a live context.
     unsafe {
@@ -95,29 +96,30 @@ unsafe extern "C" fn paused(ctx: *mut Ctx, _: *mut *mut Str, _: c_int) -> c_int 
     fail(ctx, PAUSED)
 }
 
-/// A replica that cannot do what its primary did ends: it comes back with a full resync, never with other data.
+/// Returns an error to a client. A replica that cannot execute a command of its primary exits: it
+/// returns with a full sync, never with different data.
 fn fail(ctx: *mut Ctx, message: &std::ffi::CStr) -> c_int {
     // SAFETY: a live context.
     unsafe {
         if (api().GetContextFlags)(ctx) & CTX_REPLICATED != 0 {
-            (api().Log)(ctx, c"warning".as_ptr(), c"%s: this replica ends".as_ptr(), message.as_ptr());
+            (api().Log)(ctx, c"warning".as_ptr(), c"%s: this replica exits".as_ptr(), message.as_ptr());
             libc::_exit(1);
         }
         (api().ReplyWithError)(ctx, message.as_ptr())
     }
 }
 
-/// `tier.scan CURSOR … TYPE type …`: SCAN that knows what cold values are.
+/// `tier.scan CURSOR … TYPE type …`: SCAN with the types of cold values.
 unsafe extern "C" fn scan(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
-    // SAFETY: the server passes a live context and as many arguments as it says; each reply is freed.
+    // SAFETY: the server passes a live context and `argc` arguments; each reply is freed.
     unsafe {
         let args = std::slice::from_raw_parts(argv, argc as usize);
         let mut rest = Vec::new();
-        let mut wanted = Vec::new();
+        let mut type_name = Vec::new();
         let mut index = 1;
         while index < args.len() {
             if index > 1 && bytes(args[index]).eq_ignore_ascii_case(b"type") && index + 1 < args.len() {
-                wanted = bytes(args[index + 1]).to_ascii_lowercase();
+                type_name = bytes(args[index + 1]).to_ascii_lowercase();
                 index += 2;
             } else {
                 rest.push(args[index]);
@@ -125,7 +127,7 @@ unsafe extern "C" fn scan(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_
             }
         }
         let known: [&[u8]; 6] = [b"string", b"list", b"hash", b"set", b"zset", b"stream"];
-        let plain = !known.contains(&wanted.as_slice());
+        let plain = !known.contains(&type_name.as_slice());
         let passed = if plain { &args[1..] } else { &rest[..] };
         let reply = (api().Call)(ctx, c"SCAN".as_ptr(), c"vE".as_ptr(), passed.as_ptr(), passed.len());
         if reply.is_null() {
@@ -139,7 +141,7 @@ unsafe extern "C" fn scan(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_
         let cursor = text((api().CallReplyArrayElement)(reply, 0));
         let mut found = texts((api().CallReplyArrayElement)(reply, 1));
         (api().FreeCallReply)(reply);
-        found.retain(|name| type_of(ctx, name) == Some(wanted.as_slice()));
+        found.retain(|name| type_of(ctx, name) == Some(type_name.as_slice()));
         (api().ReplyWithArray)(ctx, 2);
         (api().ReplyWithStringBuffer)(ctx, cursor.as_ptr().cast(), cursor.len());
         (api().ReplyWithArray)(ctx, found.len() as i64);
@@ -150,7 +152,7 @@ unsafe extern "C" fn scan(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_
     }
 }
 
-/// What TYPE says of the value, hot or cold.
+/// Returns the type of the value as in TYPE, hot or cold.
 fn type_of(ctx: *mut Ctx, name: &[u8]) -> Option<&'static [u8]> {
     let name = Owned::new(name);
     let key = Open::new(ctx, name.0, READ)?;
@@ -174,7 +176,7 @@ fn type_of(ctx: *mut Ctx, name: &[u8]) -> Option<&'static [u8]> {
     })
 }
 
-/// Asks the server for its commands and their flags.
+/// Queries the server for its commands and their flags.
 pub fn table(ctx: *mut Ctx) -> FxHashMap<Vec<u8>, Command> {
     let mut table = FxHashMap::default();
     // SAFETY: the reply lives until it is freed.
@@ -189,7 +191,7 @@ pub fn table(ctx: *mut Ctx) -> FxHashMap<Vec<u8>, Command> {
 }
 
 /// # Safety
-/// The reply lives.
+/// The reply is live.
 unsafe fn add_commands(reply: *mut Reply, table: &mut FxHashMap<Vec<u8>, Command>) {
     // SAFETY: elements live as long as the reply.
     unsafe {

@@ -1,4 +1,4 @@
-//! The settings `tier.*`, known to CONFIG GET and SET and to the configuration file.
+//! The settings `tier.*`, available in CONFIG GET and SET and in the configuration file.
 
 use crate::ffi::*;
 use crate::tier::tier;
@@ -16,7 +16,7 @@ pub struct Settings {
 }
 
 thread_local! {
-    /// What the server set; the module's state copies what may change.
+    /// Values that the server has set. The module's state holds a copy of those that may change.
     static SETTINGS: RefCell<Settings> = const {
         RefCell::new(Settings {
             flash_path: String::new(), flash_limit: 0, segment_size: 0, ram_limit: 0, min_value: 0,
@@ -28,7 +28,7 @@ thread_local! {
 const GIB: i64 = 1 << 30;
 const LEAST_SEGMENT: i64 = 64 << 10;
 
-/// Registers the settings and takes what the server was given.
+/// Registers the settings and reads the values of the server.
 pub fn read(ctx: *mut Ctx) -> Result<Settings, String> {
     let numbers = [
         (c"flash-limit", 0, CONFIG_MEMORY, 0, i64::MAX),
@@ -36,7 +36,7 @@ pub fn read(ctx: *mut Ctx) -> Result<Settings, String> {
         (c"ram-limit", 0, CONFIG_MEMORY, 0, 1024 * 1024 * GIB),
         (c"min-value", 256, CONFIG_MEMORY, 64, GIB),
     ];
-    // SAFETY: called while the module loads; names live for ever.
+    // SAFETY: called while the module loads; names are static.
     unsafe {
         let mut registered = (api().RegisterStringConfig)(
             ctx,
@@ -63,7 +63,7 @@ pub fn read(ctx: *mut Ctx) -> Result<Settings, String> {
             ) == OK;
         }
         if !registered || (api().LoadConfigs)(ctx) != OK {
-            return Err("a setting of the tier module has a value that it cannot have".to_owned());
+            return Err("a setting of the tier module has an invalid value".to_owned());
         }
     }
     let mut settings = SETTINGS.with_borrow(Settings::clone);
@@ -119,9 +119,9 @@ unsafe extern "C" fn set_number(
 unsafe extern "C" fn get_path(_: *const c_char, _: *mut c_void) -> *mut Str {
     SETTINGS.with_borrow(|settings| {
         let string = Owned::new(settings.flash_path.as_bytes());
-        let given = string.0;
+        let pointer = string.0;
         std::mem::forget(string);
-        given
+        pointer
     })
 }
 

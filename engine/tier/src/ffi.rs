@@ -1,6 +1,7 @@
-//! The functions of Valkey's module API that this module uses, declared by hand.
+//! The functions of Valkey's module API that this module uses, declared manually.
 //!
-//! Source: `src/valkeymodule.h` of Valkey 8.0.1 and 9.1.2; both agree in everything declared here.
+//! Source: `src/valkeymodule.h` of Valkey 8.0.1 and 9.1.2, which are identical in everything
+//! declared here.
 
 #![allow(non_snake_case)]
 
@@ -28,7 +29,7 @@ const NOTOUCH: c_int = 1 << 16;
 const NONOTIFY: c_int = 1 << 17;
 const NOSTATS: c_int = 1 << 18;
 const NOEXPIRE: c_int = 1 << 19;
-/// Opening a key leaves no trace: no statistics, no notification, no change of what was used when.
+/// Opens a key without side effects: no statistics, no notification, no change of its last use.
 pub const QUIET: c_int = NOTOUCH | NONOTIFY | NOSTATS | NOEXPIRE;
 
 pub const KEYTYPE_STRING: c_int = 1;
@@ -131,17 +132,18 @@ macro_rules! api {
         }
         impl Api {
             /// # Safety
-            /// `get` is the server's own function that finds API functions by name.
+            /// `get` is the server's function that finds API functions by name.
             unsafe fn find(get: unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int) -> Option<Api> {
                 Some(Api {$(
                     $name: {
                         let mut found: *mut c_void = null_mut();
                         let name = concat!("ValkeyModule_", stringify!($name), "\0");
-                        // SAFETY: the name ends with a zero byte and the place for the answer is ours.
+                        // SAFETY: the name ends with a zero byte, and `found` belongs to this
+                        // function.
                         if unsafe { get(name.as_ptr().cast(), &mut found) } != OK || found.is_null() {
                             return None;
                         }
-                        // SAFETY: the header gives the function of this name the declared signature.
+                        // SAFETY: the header declares this signature for the function of this name.
                         unsafe {
                             std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($args)*) $(-> $ret)?>(found)
                         }
@@ -262,7 +264,7 @@ api! {
 
 static API: OnceLock<Api> = OnceLock::new();
 
-/// Finds all functions; false when the server lacks one.
+/// Finds all functions. Returns `false` if the server lacks one.
 ///
 /// # Safety
 /// `ctx` is the context that the server passed to the module's load function.
@@ -276,13 +278,13 @@ pub unsafe fn init(ctx: *mut Ctx) -> bool {
     }
 }
 
-/// The functions; only after `init`.
+/// Returns the functions. Must be called after `init`.
 #[inline]
 pub fn api() -> &'static Api {
     API.get().expect("the module is loaded")
 }
 
-/// The bytes of a string of the server, valid as long as that string is.
+/// Returns the bytes of a string of the server, valid as long as the string.
 ///
 /// # Safety
 /// `string` is a live string.
@@ -295,19 +297,19 @@ pub unsafe fn bytes<'a>(string: *const Str) -> &'a [u8] {
     }
 }
 
-/// A string of the server that lives until it is dropped.
+/// A string of the server that is freed when dropped.
 pub struct Owned(pub *mut Str);
 
 impl Owned {
     pub fn new(bytes: &[u8]) -> Self {
-        // SAFETY: the server copies the bytes; without a context the string is ours to free.
+        // SAFETY: the server copies the bytes; without a context this value owns the string.
         Self(unsafe { (api().CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len()) })
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: ours since `new`.
+        // SAFETY: owned since `new`.
         unsafe { (api().FreeString)(null_mut(), self.0) }
     }
 }
@@ -316,14 +318,14 @@ impl Drop for Owned {
 pub struct Open(pub *mut Key);
 
 impl Open {
-    /// None where there is no such key, or an expired one.
+    /// Returns `None` if the key does not exist or has expired.
     pub fn new(ctx: *mut Ctx, name: *mut Str, mode: c_int) -> Option<Self> {
         // SAFETY: callers pass a live context and name.
         let key = unsafe { (api().OpenKey)(ctx, name, mode | QUIET) };
         if key.is_null() { None } else { Some(Self(key)) }
     }
 
-    /// The same for reading, as a client does it: it is counted, and the key was used just now.
+    /// Opens the key for reading like a client, with statistics and an update of its last use.
     pub fn noticed(ctx: *mut Ctx, name: *mut Str) -> Option<Self> {
         // SAFETY: callers pass a live context and name.
         let key = unsafe { (api().OpenKey)(ctx, name, READ) };

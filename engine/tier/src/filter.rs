@@ -1,7 +1,8 @@
-//! Before every command: the keys that it touches are counted, and cold ones come back to RAM.
+//! Runs before every command: counts the keys that it accesses, and promotes cold ones.
 //!
-//! The server calls the filter for each command of a client or of its primary and for each call of a script, not for the
-//! commands of a transaction when it is executed: their keys are pinned when they are queued.
+//! The server calls the filter for each command of a client or of its primary and for each call of
+//! a script, but not for queued commands when a transaction is executed. Keys of these are
+//! therefore pinned when they are queued.
 
 mod caller;
 mod request;
@@ -61,8 +62,9 @@ pub unsafe extern "C" fn run(filter: *mut FilterCtx) {
     }
 }
 
-/// What nearly all commands are: another GET, or SET without options, of the client that sent the last one, of a key whose value is in
-/// RAM. Nothing else is looked at.
+/// Handles the most frequent case: another GET, or SET without options, of the client that sent the
+/// last command, for a key whose value is in RAM. Nothing else is checked. Returns `false` in all
+/// other cases.
 fn is_done_in_ram(filter: *mut FilterCtx) -> bool {
     // SAFETY: the server's filter context lives during the call, and so do its arguments.
     let (command, name, value) = unsafe {
@@ -73,8 +75,8 @@ fn is_done_in_ram(filter: *mut FilterCtx) -> bool {
             _ => return false,
         }
     };
-    let wanted: &[u8] = if value.is_some() { b"set" } else { b"get" };
-    if !command.eq_ignore_ascii_case(wanted) {
+    let expected: &[u8] = if value.is_some() { b"set" } else { b"get" };
+    if !command.eq_ignore_ascii_case(expected) {
         return false;
     }
     limit::hold_between_commands();
@@ -94,7 +96,7 @@ fn is_done_in_ram(filter: *mut FilterCtx) -> bool {
     true
 }
 
-/// What most commands are: one string is read.
+/// Handles the most frequent command, which reads one string.
 fn get(request: &mut Request, caller: &Caller) {
     select_database(caller.database);
     let Some(key) = Open::new(tier().ctx, request.argv[1], READ) else { return };
@@ -119,7 +121,7 @@ fn touch_keys(request: &mut Request, caller: &Caller) {
     let needs_values = request.needs_values();
     for &at in &keys {
         let Some(&name) = request.argv.get(at) else { continue };
-        // What runs later may find other databases than now.
+        // A command that runs later may use other databases.
         let now = caller.top && !in_multi && !request.command.blocking;
         let database = if now { Some(caller.database) } else { None };
         match touch(database, name, needs_values, request, access) {
@@ -141,13 +143,14 @@ fn touch_keys(request: &mut Request, caller: &Caller) {
 
 fn select_database(number: u32) {
     if tier().databases > 1 {
-        // SAFETY: our context and a number below that of databases.
+        // SAFETY: the context of the module and a valid database number.
         unsafe { (api().SelectDb)(tier().ctx, number as c_int) };
     }
 }
 
-/// Looks at one key and makes it hot where needed; whether it was cold, None where there is none.
-/// Scripts and transactions may select any database, so their keys are made hot in all of them.
+/// Checks one key and promotes it if necessary. Returns whether it was cold, or `None` if it does
+/// not exist. Scripts and transactions may select any database, so their keys are promoted in all
+/// of them.
 fn touch(
     database: Option<u32>,
     name: *mut Str,
@@ -194,7 +197,7 @@ fn touch(
     Ok(result)
 }
 
-/// A key whose value this write makes, which may have to go again some day.
+/// Adds a key whose value this write creates to the candidates for demotion.
 fn become_hot(name: *mut Str, request: &Request) {
     let size: usize = (2..request.argv.len()).map(|index| request.arg(index).len()).sum();
     if size >= tier().min_value {
@@ -204,7 +207,7 @@ fn become_hot(name: *mut Str, request: &Request) {
     }
 }
 
-/// Estimates what a write adds to used memory until the server is asked again.
+/// Estimates the growth of used memory until the next measurement.
 fn grow(request: &Request, key: Option<&Open>) {
     let mut size: i64 = (2..request.argv.len()).map(|index| request.arg(index).len() as i64).sum();
     if let Some(key) = key
@@ -217,9 +220,9 @@ fn grow(request: &Request, key: Option<&Open>) {
     tier().used += size;
 }
 
-/// When an append-only file is loaded no filter runs, so it must say when a value came back.
+/// Writes a promotion to the append-only file, because no filter runs when the file is loaded.
 pub fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
-    // SAFETY: our context; the call flushes what it propagates when it ends.
+    // SAFETY: the context of the module; the call flushes what it propagates when it ends.
     unsafe {
         if (api().GetContextFlags)(ctx) & CTX_AOF != 0 {
             let reply = (api().Call)(ctx, c"tier.hot".as_ptr(), c"!s".as_ptr(), name);
@@ -230,8 +233,9 @@ pub fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
     }
 }
 
-/// The server ends when something is propagated while it is paused.
+/// Whether a promotion must not be propagated now: the server aborts if something is propagated
+/// while clients are paused.
 pub fn may_not_tell(ctx: *mut Ctx) -> bool {
-    // SAFETY: our context; both ask for flags.
+    // SAFETY: the context of the module; both calls read flags.
     unsafe { (api().GetContextFlags)(ctx) & CTX_AOF != 0 && (api().AvoidReplicaTraffic)() != 0 }
 }

@@ -1,10 +1,11 @@
-//! Names of keys whose value is in RAM, to choose among when some must go.
+//! Names of keys whose value is in RAM, as candidates for demotion.
 //!
-//! The server can be asked for random keys, but where most values are on flash nearly all of these would be cold: looking for victims
-//! that way took a quarter of all processor time. What has become of a name since is looked up when it is drawn, and forgotten
-//! then if its value is not in RAM any more.
+//! The server can return random keys, but if most values are on flash, most of these are cold.
+//! Finding victims this way took a quarter of the CPU time. The state of a name is checked when it
+//! is drawn. The name is removed if its value is no longer in RAM.
 
-/// Names of keys that are gone, before all are forgotten: nobody draws any while RAM is below its limit.
+/// Number of obsolete names at which all names are removed. While RAM is below its limit, no names
+/// are drawn.
 const MOST_GONE: usize = 1 << 14;
 const OF_A_NAME: usize = size_of::<Name>() + 16;
 
@@ -26,7 +27,8 @@ impl Hot {
         self.names.push(Name { database, key: key.into() });
     }
 
-    /// With the number of values in RAM, now and then: starts anew when most names are of keys that are gone.
+    /// Removes all names if most are obsolete. Called at intervals with the number of values in
+    /// RAM.
     pub fn bound(&mut self, values: u64) {
         if self.names.len() > 2 * values as usize + MOST_GONE {
             (self.names, self.bytes) = (Vec::new(), 0);
@@ -37,14 +39,14 @@ impl Hot {
         self.names.len()
     }
 
-    /// The memory that the names take, which the server does not count.
+    /// Returns the memory of the names in bytes, which the server does not count.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// One at random, by its place until the next `remove`.
+    /// Returns a random name and its index, which is valid until the next `remove`.
     pub fn draw(&mut self) -> Option<(usize, &Name)> {
-        // SplitMix64: even enough, and needs no state but a counter.
+        // SplitMix64: sufficiently uniform, and its only state is a counter.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,7 +60,7 @@ impl Hot {
         self.bytes -= OF_A_NAME + name.key.len();
     }
 
-    /// Two databases have changed places.
+    /// Exchanges two databases after SWAPDB.
     pub fn swap(&mut self, first: u32, second: u32) {
         for name in &mut self.names {
             if name.database == first {
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_drawn_and_what_is_removed_is_gone() {
+    fn all_names_are_drawn_and_removed_names_are_not() {
         let mut hot = Hot::default();
         assert!(hot.draw().is_none());
         for number in 0..100u32 {
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_come_and_go_take_a_bounded_room() {
+    fn memory_is_bounded_when_keys_are_created_and_deleted() {
         let mut hot = Hot::default();
         for number in 0..10 * MOST_GONE as u32 {
             hot.add(0, &number.to_le_bytes());

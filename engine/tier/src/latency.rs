@@ -1,4 +1,4 @@
-//! How long reads from flash take: counts in buckets of powers of two, and percentiles of them.
+//! Durations of reads from flash: counts in power-of-two buckets, and their percentiles.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ impl Latency {
         self.0[bucket.min(39)] += 1;
     }
 
-    /// In µs, the upper bound of the bucket in which that many of a hundred reads have ended; 0 without any.
+    /// Returns a percentile in µs, as the upper bound of its bucket; 0 without any reads.
     pub fn percentile(&self, percent: u64) -> u64 {
         let total: u64 = self.0.iter().sum();
         let mut seen = 0;

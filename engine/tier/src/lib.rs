@@ -1,5 +1,5 @@
-//! A module for unpatched Valkey: values that are not used go to flash and come back when a command touches them.
-//! Start with `README.md`.
+//! A module for unpatched Valkey: values that are not used are moved to flash and return when a
+//! command accesses them. Start with `README.md`.
 
 mod admission;
 mod cold;
@@ -24,7 +24,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::path::Path;
 
-/// The server calls it when it loads the module.
+/// Loads the module. Called by the server.
 ///
 /// # Safety
 /// The server passes its context and arguments.
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn ValkeyModule_OnLoad(ctx: *mut Ctx, _: *mut *mut Str, ar
     if argc > 0 {
         return refuse(
             ctx,
-            "the tier module takes no arguments; its settings are tier.flash-path and others",
+            "the tier module takes no arguments; use tier.flash-path and the other settings",
         );
     }
     match load(ctx) {
@@ -56,14 +56,14 @@ fn refuse(ctx: *mut Ctx, message: &str) -> c_int {
 }
 
 fn load(ctx: *mut Ctx) -> Result<(), String> {
-    // SAFETY: all of this is what a load function may do.
+    // SAFETY: a load function may make all of these calls.
     unsafe {
         (api().SetModuleOptions)(ctx, OPTION_HANDLE_IO_ERRORS | OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
         let settings = config::read(ctx)?;
         let databases = count_databases(ctx);
         let data_type = cold::create_type(ctx);
         if data_type.is_null() || !commands::create(ctx) {
-            return Err("the server refuses the module's data type or commands".to_owned());
+            return Err("the server rejected the module's data type or commands".to_owned());
         }
         let log =
             log::Log::open(Path::new(&settings.flash_path), settings.segment_size, settings.flash_limit)?;
@@ -105,7 +105,7 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
             && (api().RegisterInfoFunc)(ctx, info::add) == OK
             && !(api().RegisterCommandFilter)(ctx, filter::run, FILTER_NOSELF).is_null();
         if !ready {
-            return Err("the server refuses the module's filter, events or INFO section".to_owned());
+            return Err("the server rejected the module's filter, events or INFO section".to_owned());
         }
         limit::start(ctx);
         reads::start(ctx);
@@ -113,7 +113,8 @@ fn load(ctx: *mut Ctx) -> Result<(), String> {
     Ok(())
 }
 
-/// Of the server's setting `databases`; one in a cluster of an engine that knows no more there.
+/// Returns the server's setting `databases`. One in a cluster, if the engine version supports no
+/// more.
 fn count_databases(ctx: *mut Ctx) -> u32 {
     let ask = |name: &CStr| {
         // SAFETY: a live context; the reply is freed.
@@ -128,7 +129,7 @@ fn count_databases(ctx: *mut Ctx) -> u32 {
             found
         }
     };
-    // SAFETY: asks for flags and a version.
+    // SAFETY: reads flags and a version.
     let (cluster, version) =
         unsafe { ((api().GetContextFlags)(ctx) & (1 << 5) != 0, (api().GetServerVersion)()) };
     if !cluster {

@@ -1,4 +1,5 @@
-//! Holds the limit of RAM: finds values that were not used for long and moves them to flash, and keeps the log small.
+//! Enforces the RAM limit: selects values that have not been used for long and moves them to flash.
+//! Also keeps the log small.
 
 use crate::cold;
 use crate::ffi::*;
@@ -10,28 +11,29 @@ use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
 const PERIOD_MS: i64 = 10;
-/// After a pause of clients ended: commands that waited have run before anything is demoted.
+/// Ticks without demotion after a pause of clients, so that waiting commands run first.
 const QUIET_TICKS: u32 = 50;
-/// Of a tick, for demoting; more when RAM is over its limit by a lot.
+/// Time per tick for demotion, and the time if RAM exceeds its limit by more than 1 %.
 const BUDGET: Duration = Duration::from_millis(2);
 const LARGE_BUDGET: Duration = Duration::from_millis(20);
-/// Keys looked at for each one that is chosen.
+/// Number of sampled keys for each selected one.
 const SAMPLES: usize = 5;
 const MOST_DRAWN: usize = SAMPLES * 64;
 const ASK_EVERY: u64 = 16;
 const VICTIMS: usize = 4096;
-/// Chosen beforehand near the limit: no tick comes in between while the server works off what clients sent at once.
+/// Number of victims selected in advance near the limit, because no tick runs while the server
+/// handles a burst of commands.
 const PREPARED: usize = 2048;
-/// Commands after which the server is asked for its used memory between two ticks.
+/// Number of commands after which used memory is measured between two ticks.
 const MEASURE_EVERY: u32 = 16;
-/// Demotions before one command runs.
+/// Maximum number of demotions before a command runs.
 const MOST_BETWEEN: usize = 32;
 const MOST_REFUSED: usize = 10_000;
-/// Compacted in a tick, and so many times as much near the limit of flash.
+/// Bytes compacted per tick, and the factor near the limit of flash.
 const COMPACT_BYTES: u64 = 512 * 1024;
 const HURRY: u64 = 8;
 
-/// A key that may go, unless it is used before its turn comes.
+/// A key that is demoted next, unless it is used before.
 pub struct Victim {
     database: u32,
     name: Owned,
@@ -42,7 +44,7 @@ pub struct Victim {
 pub struct Compaction {
     segment: Option<u32>,
     offset: u64,
-    /// Segments with a record that cannot be read: what else is in them was moved.
+    /// Segments with an unreadable record. All other records in them have been moved.
     damaged: HashSet<u32>,
 }
 
@@ -82,13 +84,13 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
         compact(ctx, &mut state.compaction);
     }
     tier().log.remove_empty();
-    // SAFETY: the same work goes on.
+    // SAFETY: the next tick owns the same work.
     unsafe { (api().CreateTimer)(ctx, PERIOD_MS, tick, work) };
 }
 
-/// Asks the server how much memory it uses.
+/// Queries the server for its used memory.
 pub fn measure(ctx: *mut Ctx) {
-    // SAFETY: the answer is freed here.
+    // SAFETY: the result is freed here.
     unsafe {
         let info = (api().GetServerInfo)(ctx, c"memory".as_ptr());
         let mut error: c_int = 0;
@@ -101,18 +103,18 @@ pub fn measure(ctx: *mut Ctx) {
     }
 }
 
-/// The same between two ticks, in a hundredth of the time: what commands have brought meanwhile is seen before the server refuses
-/// the next one.
+/// Measures used memory between two ticks, in a hundredth of the time, so that growth is detected
+/// before the server refuses the next command.
 fn measure_again() {
     let tier = tier();
     tier.unmeasured = 0;
     if tier.max_memory > 0 {
-        // SAFETY: asks for a number.
+        // SAFETY: reads a number.
         tier.used = (unsafe { (api().GetUsedMemoryRatio)() } as f64 * tier.max_memory as f64) as i64;
     }
 }
 
-/// Whether RAM is far from its limit.
+/// Whether RAM is far below its limit.
 pub fn has_room() -> bool {
     excess() < -(tier().ram_limit as i64) / 20
 }
@@ -135,7 +137,8 @@ fn hold(ctx: *mut Ctx) {
             return;
         }
     }
-    // They are used up quickly: more of them would be missed than time is taken now.
+    // Prepared victims are used quickly. Having too few costs more than the time for selecting them
+    // now.
     let budget = if tier().victims.len() < PREPARED / 2 { LARGE_BUDGET } else { BUDGET };
     let until = Instant::now() + budget;
     while excess() > -limit / 20 && tier().victims.len() < PREPARED && Instant::now() < until {
@@ -147,10 +150,11 @@ fn hold(ctx: *mut Ctx) {
     }
 }
 
-/// Chooses, of keys taken at random, those that were used longest ago (or least often).
+/// Samples random keys and selects those used longest ago (or least frequently).
 fn sample(ctx: *mut Ctx) {
     let mut found = Vec::new();
-    // As often among the known ones as they are of all; now and then among all, for those that grew or were renamed.
+    // Samples known keys in proportion to their share of all keys, and at intervals all keys, to
+    // find those that grew or were renamed.
     let known = tier().hot.len() as u64 * ASK_EVERY / values(ctx).0.max(1);
     tier().samplings += 1;
     if tier().samplings % ASK_EVERY < known.min(ASK_EVERY - 1) {
@@ -170,16 +174,16 @@ fn sample(ctx: *mut Ctx) {
     tier.victims.truncate(VICTIMS);
 }
 
-/// Of the keys that are known to be in RAM.
+/// Samples the keys that are known to be in RAM.
 fn draw(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     for _ in 0..MOST_DRAWN {
         let Some((place, name)) = tier().hot.draw() else { return };
         let (database, name) = (name.database, Owned::new(&name.key));
-        // SAFETY: our context and a database of the server's.
+        // SAFETY: the context of the module and a valid database number.
         unsafe { (api().SelectDb)(ctx, database as c_int) };
         let hot = Open::new(ctx, name.0, READ).filter(|key| !cold::is_cold(key));
         match hot {
-            // SAFETY: the name is ours.
+            // SAFETY: the name is owned here.
             Some(key) if can_go(&key, database, unsafe { bytes(name.0) }) => {
                 let age = age_of(&key);
                 drop(key);
@@ -191,10 +195,10 @@ fn draw(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     }
 }
 
-/// Of all keys.
+/// Samples all keys.
 fn ask(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     for database in 0..tier().databases {
-        // SAFETY: a live context; each name is ours to free.
+        // SAFETY: a live context; each name is owned here.
         unsafe {
             (api().SelectDb)(ctx, database as c_int);
             let count = (api().DbSize)(ctx);
@@ -208,7 +212,7 @@ fn ask(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
                 if name.is_null() {
                     break;
                 }
-                // A context of our own does not collect strings, one of the server's does not either.
+                // Neither kind of context frees the string automatically.
                 let name = Owned(name);
                 let Some(key) = Open::new(ctx, name.0, READ) else { continue };
                 if !can_go(&key, database, bytes(name.0)) {
@@ -222,7 +226,8 @@ fn ask(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     }
 }
 
-/// Milliseconds since it was used, or by how little it is used: what is higher goes first.
+/// Returns milliseconds since the last use, or the negated frequency of use. Higher values are
+/// demoted first.
 fn age_of(key: &Open) -> i64 {
     let mut used = 0;
     // SAFETY: the key is open.
@@ -237,8 +242,8 @@ fn age_of(key: &Open) -> i64 {
     }
 }
 
-/// Whether the value may be demoted. Those that were refused are left out until their length changes: nobody uses them, so
-/// they would be chosen for ever.
+/// Whether the value may be demoted. A value that could not be demoted is excluded until its length
+/// changes: it is not used, so it would be selected again and again.
 fn can_go(key: &Open, database: u32, name: &[u8]) -> bool {
     let tier = tier();
     let Some(kind) = value::kind_of(key) else { return false };
@@ -249,7 +254,7 @@ fn can_go(key: &Open, database: u32, name: &[u8]) -> bool {
     !small && !refused && !tier.pins.is_pinned(name)
 }
 
-/// Remembers the length of a value that could not be demoted.
+/// Records the length of a value that could not be demoted.
 fn refuse(ctx: *mut Ctx, database: u32, name: *mut Str) {
     let Some(key) = Open::new(ctx, name, READ) else { return };
     let tier = tier();
@@ -263,14 +268,14 @@ fn refuse(ctx: *mut Ctx, database: u32, name: *mut Str) {
     }
 }
 
-/// False when there is nothing to demote or the log takes nothing.
+/// Demotes the next victim. Returns `false` if there is none or the log accepts no values.
 fn demote_next() -> bool {
     let Some(Victim { database, name, age }) = tier().victims.pop_front() else { return false };
     let ctx = tier().ctx;
-    // SAFETY: our context.
+    // SAFETY: the context of the module.
     unsafe { (api().SelectDb)(ctx, database as c_int) };
     if Open::new(ctx, name.0, READ).is_none_or(|key| age_of(&key) < age) {
-        return true; // it is gone, or was used since
+        return true; // it was deleted, or used in the meantime
     }
     if let Some(freed) = cold::demote(ctx, database, name.0) {
         tier().used -= freed as i64;
@@ -280,7 +285,7 @@ fn demote_next() -> bool {
     tier().log.state() == State::Ok
 }
 
-/// What the last command brought above the limit goes before the next one runs.
+/// Demotes values before the next command if the previous ones exceeded the limit.
 pub fn hold_between_commands() {
     if !tier().holds || tier().ram_limit == 0 {
         return;
@@ -292,7 +297,7 @@ pub fn hold_between_commands() {
     if excess() <= 0 {
         return;
     }
-    // SAFETY: asks for a flag.
+    // SAFETY: reads a flag.
     if unsafe { (api().AvoidReplicaTraffic)() } != 0 {
         return;
     }
@@ -300,7 +305,8 @@ pub fn hold_between_commands() {
         if excess() <= 0 {
             return;
         }
-        // What was prepared does not last where ticks are late, because others use the processor.
+        // Prepared victims are not sufficient if ticks are late because other processes use the
+        // CPU.
         if tier().victims.is_empty() && !tier().is_barren {
             sample(tier().ctx);
             tier().is_barren = tier().victims.is_empty();
@@ -311,7 +317,7 @@ pub fn hold_between_commands() {
     }
 }
 
-/// Moves what lives in a mostly dead segment to the end of the log, some at each tick.
+/// Moves live records of a mostly dead segment to the end of the log, a part in each tick.
 fn compact(ctx: *mut Ctx, state: &mut Compaction) {
     let number = match state.segment {
         Some(number) => number,
@@ -354,11 +360,11 @@ fn compact(ctx: *mut Ctx, state: &mut Compaction) {
     }
 }
 
-/// Cold and hot keys of all databases.
+/// Returns the number of hot and of cold keys in all databases.
 pub fn values(ctx: *mut Ctx) -> (u64, u64) {
     let mut keys = 0;
     for database in 0..tier().databases {
-        // SAFETY: our context.
+        // SAFETY: the context of the module.
         unsafe {
             (api().SelectDb)(ctx, database as c_int);
             keys += (api().DbSize)(ctx);

@@ -1,7 +1,9 @@
-//! The log of cold values on flash: segments of fixed size, written in order, each record with a keyed checksum.
+//! The log of cold values on flash: segments of fixed size, written sequentially, each record with
+//! a keyed checksum.
 //!
-//! It is a cache and starts empty with every process. What is written collects in memory and goes to the file in large
-//! blocks; when the file cannot take it, it stays readable in memory and nothing more is accepted.
+//! The log is a cache and starts empty with every process. Records are collected in memory and
+//! written to the file in large blocks. If the file cannot be written, they remain readable in
+//! memory and no more records are accepted.
 
 mod child;
 mod clean;
@@ -37,7 +39,7 @@ const BLOCK: usize = 256 * 1024;
 pub enum Fault {
     Io,
     Checksum,
-    /// Nothing may be written to the append-only file now.
+    /// The append-only file must not be written now.
     Paused,
 }
 
@@ -68,47 +70,48 @@ pub struct Log {
     segments: BTreeMap<u32, Segment>,
     active: Option<u32>,
     next: u32,
-    /// The end of the active segment, not yet in its file.
+    /// Data at the end of the active segment that has not been written to its file yet.
     pending: Vec<u8>,
-    /// How the last access to files ended that was not for want of room for another segment.
+    /// Result of the last file access, not counting a lack of space for another segment.
     writing: State,
-    /// Demotion has no segment to write to: the limit is reached, or the disk is full.
+    /// Whether demotion has no segment to write to, because the limit is reached or the disk is
+    /// full.
     has_no_room: bool,
     tried: Instant,
-    /// Room on the disk that only compaction uses.
+    /// Reserved disk space that only compaction uses.
     reserve: Option<Segment>,
-    /// The active segment is the one that was kept for compaction.
+    /// Whether the active segment is the one that was reserved for compaction.
     is_last: bool,
     pub counters: Counters,
     pub clean: Clean,
-    /// Empty but in a forked child.
+    /// Empty except in a forked child.
     maps: Maps,
 }
 
 impl Log {
-    /// Takes the directory for this process and removes what an earlier one left.
+    /// Locks the directory for this process and removes files of an earlier one.
     pub fn open(directory: &Path, segment_size: u64, limit: u64) -> Result<Self, String> {
-        let told = |error: io::Error| format!("cannot use {}: {error}", directory.display());
-        fs::create_dir_all(directory).map_err(told)?;
+        let failure = |error: io::Error| format!("cannot use {}: {error}", directory.display());
+        fs::create_dir_all(directory).map_err(failure)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(directory.join("tier.lock"))
-            .map_err(told)?;
+            .map_err(failure)?;
         // SAFETY: the descriptor is open.
         if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(format!("{} is in use by another server", directory.display()));
         }
-        for entry in fs::read_dir(directory).map_err(told)? {
-            let path = entry.map_err(told)?.path();
+        for entry in fs::read_dir(directory).map_err(failure)? {
+            let path = entry.map_err(failure)?.path();
             if path.extension().is_some_and(|extension| extension == "segment") {
-                fs::remove_file(path).map_err(told)?;
+                fs::remove_file(path).map_err(failure)?;
             }
         }
         let mut secret = [0u8; 16];
         child::watch();
-        File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut secret)).map_err(told)?;
+        File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut secret)).map_err(failure)?;
         let half = |at: usize| u64::from_le_bytes(secret[at..at + 8].try_into().expect("eight bytes"));
         Ok(Self {
             directory: directory.to_owned(),
@@ -131,17 +134,17 @@ impl Log {
         })
     }
 
-    /// Whether it takes values; if not, why.
+    /// Returns whether the log accepts values, or the reason why not.
     pub fn state(&self) -> State {
         if self.writing == State::Ok && self.has_no_room { State::Full } else { self.writing }
     }
 
-    /// Whether a value of that many bytes can be a record.
+    /// Whether a key and value of these lengths fit into a record.
     pub fn fits(&self, key: usize, value: usize) -> bool {
         record::length(key, value) <= self.longest()
     }
 
-    /// Of a record; its length in units has 20 bits too.
+    /// Returns the maximum length of a record. Its length in units has 20 bits as well.
     fn longest(&self) -> u64 {
         self.segment_size.min(MAX_SEGMENT - UNIT)
     }
@@ -154,7 +157,7 @@ impl Log {
         self.segments.keys().map(|&number| live_in(number).max(0) as u64).sum()
     }
 
-    /// Writes a record; None when the log cannot take it now.
+    /// Writes a record. Returns `None` if the log cannot accept it now.
     pub fn append(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
         if self.has_no_room {
             return None;
@@ -162,12 +165,12 @@ impl Log {
         self.write(kind, database, key, value, DEMOTION)
     }
 
-    /// A value that comes back leaves its record, to be used again if it goes as it came.
+    /// Remembers the record of a promoted value, which is reused if the value is demoted unchanged.
     pub fn leave(&mut self, place: Place, database: u32, key: &[u8], value: &[u8]) {
         self.clean.add(database, key, (place, sum(self.secret, place, database, key, value)));
     }
 
-    /// The record that the value left when it came back, if it still says the same; nothing is written.
+    /// Returns the remembered record of a value if it is unchanged. Nothing is written.
     pub fn reuse(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
         let (place, left) = self.clean.take(database, key)?;
         let is_there = place.kind() == kind
@@ -180,7 +183,7 @@ impl Log {
         Some(place)
     }
 
-    /// As `append`, into the one segment that demotion leaves free.
+    /// Does the same as `append`, but may use the segment that demotion leaves free.
     pub fn append_moved(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
         self.write(kind, database, key, value, COMPACTION)
     }
@@ -212,7 +215,7 @@ impl Log {
         Some(place)
     }
 
-    /// Writes what is pending; what cannot be written stays pending and readable.
+    /// Writes pending data. Data that cannot be written stays pending and readable.
     pub fn flush(&mut self) {
         let Some(segment) = self.active.and_then(|number| self.segments.get(&number)) else { return };
         if self.pending.is_empty() {
@@ -229,7 +232,7 @@ impl Log {
         }
     }
 
-    /// The value of a record; its key must be the one that the record was written for.
+    /// Returns the value of a record, which must have been written for this key.
     pub fn read(&mut self, place: Place, key: &[u8]) -> Result<Vec<u8>, Fault> {
         let began = Instant::now();
         if let Some(record) = self.mapped(place) {
@@ -248,13 +251,13 @@ impl Log {
         self.maps.record(&segment.file, self.written(place.segment())?, place)
     }
 
-    /// Bytes of a segment that are in its file.
+    /// Returns the number of bytes of a segment that are in its file.
     fn written(&self, number: u32) -> Option<u64> {
         let pending = if self.active == Some(number) { self.pending.len() as u64 } else { 0 };
         Some(self.segments.get(&number)?.size - pending)
     }
 
-    /// As `read`, of a record that was read in so much time, or could not be.
+    /// Checks a record that was read in `took`, or could not be read, and counts it.
     pub fn check<'a, E>(
         &mut self,
         place: Place,
@@ -278,8 +281,9 @@ impl Log {
         }
     }
 
-    /// The file to read a record from; None where it is still in memory, or nowhere. The segment that is being written is in the page
-    /// cache, the others are not to take memory there.
+    /// Returns the file from which to read a record, or `None` if the record is in memory or does
+    /// not exist. The active segment is read through the page cache. The others are read directly,
+    /// so that they use no memory there.
     pub fn file_of(&self, place: Place) -> Option<Arc<File>> {
         let segment = self.segments.get(&place.segment())?;
         if self.active != Some(place.segment()) {
@@ -303,7 +307,7 @@ impl Log {
         Ok(found)
     }
 
-    /// Removes segments in which nothing lives.
+    /// Removes segments without live records.
     pub fn remove_empty(&mut self) {
         let active = self.active;
         let dead = |number: &u32| Some(*number) != active && live_in(*number) <= 0;

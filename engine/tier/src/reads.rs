@@ -1,7 +1,9 @@
-//! `tier.get`: what GET becomes where the value is a string on flash. The client waits for the read, the server does not.
+//! `tier.get`, which replaces GET if the value is a string on flash. The client waits for the read;
+//! the server does not.
 //!
-//! What the read brings counts while the key still stands for the same record. If it does not, whatever the key is by now is the
-//! answer, as to a GET that came a moment later. If its slot went to another shard meanwhile, the answer is what it was here.
+//! The value that was read is valid if the key still refers to the same record. Otherwise the
+//! present value of the key is returned, like for a GET that arrived a moment later. If the slot
+//! has moved to another shard in the meantime, the value that was read is returned.
 
 use crate::cold;
 use crate::commands::{DAMAGED, UNREADABLE};
@@ -15,41 +17,42 @@ use crate::value::STRING;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// Who waits, and for what.
+/// A client that waits for a read.
 pub struct Waiting {
     client: *mut Blocked,
     place: Place,
     key: Vec<u8>,
 }
 
-/// What a read brought.
+/// Result of a read.
 struct Found {
     place: Place,
     value: Result<Vec<u8>, Fault>,
 }
 
 const WRONG_TYPE: &std::ffi::CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
-/// Where a client cannot wait: in a script, in a transaction.
+/// Flags of contexts in which a client cannot wait: in a script or a transaction.
 const CANNOT_WAIT: c_int = CTX_LUA | CTX_MULTI | CTX_DENY_BLOCKING | CTX_REPLICATED;
 
-/// Starts reading in the background, where the system allows it.
+/// Enables reads in the background if the system supports them.
 pub fn start(ctx: *mut Ctx) {
     match Ring::new() {
-        // SAFETY: the ring lives as long as the module, and so as long as the server.
+        // SAFETY: the ring lives as long as the module, and therefore as long as the server.
         Ok(ring) => unsafe {
             (api().EventLoopAdd)(ring.event(), EVENTLOOP_READABLE, ended, null_mut());
             tier().ring = Some(ring);
         },
         Err(error) => {
-            let why = std::ffi::CString::new(error.to_string()).unwrap_or_default();
-            let told = c"io_uring cannot be used (%s): the server waits for each read from flash";
+            let reason = std::ffi::CString::new(error.to_string()).unwrap_or_default();
+            let message = c"io_uring is not available (%s): the server waits for each read from flash";
             // SAFETY: a live context and texts that end with a zero byte.
-            unsafe { (api().Log)(ctx, c"notice".as_ptr(), told.as_ptr(), why.as_ptr()) };
+            unsafe { (api().Log)(ctx, c"notice".as_ptr(), message.as_ptr(), reason.as_ptr()) };
         }
     }
 }
 
-/// Whether GET of that open, cold key can become `tier.get`: its value is a string in a file, and the user may run both.
+/// Whether GET of the open, cold key can be replaced with `tier.get`: its value is a string in a
+/// file, and the user may execute both commands.
 pub fn can_wait(key: &Open, id: u64, argv: &mut [*mut Str]) -> bool {
     tier().ring.is_some()
         && cold::kind_at(key) == STRING
@@ -58,7 +61,8 @@ pub fn can_wait(key: &Open, id: u64, argv: &mut [*mut Str]) -> bool {
 }
 
 fn may_run(id: u64, argv: &mut [*mut Str]) -> bool {
-    // SAFETY: our context; name and user are freed, the arguments live during the call.
+    // SAFETY: the context of the module; name and user are freed, the arguments live during the
+    // call.
     unsafe {
         let name = (api().GetClientUserNameById)(tier().ctx, id);
         if name.is_null() {
@@ -80,7 +84,7 @@ fn may_run(id: u64, argv: &mut [*mut Str]) -> bool {
 
 /// `tier.get KEY`
 pub unsafe extern "C" fn get(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) -> c_int {
-    // SAFETY: the server passes a live context and as many arguments as it says.
+    // SAFETY: the server passes a live context and `argc` arguments.
     unsafe {
         if argc != 2 {
             return (api().WrongArity)(ctx);
@@ -89,9 +93,10 @@ pub unsafe extern "C" fn get(ctx: *mut Ctx, argv: *mut *mut Str, argc: c_int) ->
     }
 }
 
-/// The client's own context: what the read brought is its private data.
+/// Answers a client after the read. The result is its private data.
 unsafe extern "C" fn reply(ctx: *mut Ctx, argv: *mut *mut Str, _: c_int) -> c_int {
-    // SAFETY: the server passes the client's arguments and what was given to `UnblockClient`, which `forget` frees later.
+    // SAFETY: the server passes the client's arguments and the value passed to `UnblockClient`,
+    // which `forget` frees later.
     unsafe {
         let found = &*(api().GetBlockedClientPrivateData)(ctx).cast::<Found>();
         answer(ctx, *argv.add(1), Some(found))
@@ -104,11 +109,12 @@ unsafe extern "C" fn forget(_: *mut Ctx, found: *mut c_void) {
 }
 
 /// # Safety
-/// Context and name live.
+/// Context and name are live.
 unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int {
-    // The first look is the client's: it counts and is remembered. The second is ours.
+    // The first access is that of the client: it is counted and updates the last use. The second is
+    // internal.
     let open = if found.is_none() { Open::noticed(ctx, name) } else { Open::new(ctx, name, READ) };
-    // SAFETY: see above; what is replied is copied while the key is open.
+    // SAFETY: see above; the reply is copied while the key is open.
     unsafe {
         let Some(key) = open else {
             if let Some(found) = found
@@ -151,10 +157,11 @@ unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int 
     }
 }
 
-/// Whether a key that is not here any more is another shard's by now. The server does not look at slots again when a client goes on.
+/// Whether a key that no longer exists here belongs to another shard now. The server does not check
+/// the slot again when a blocked client continues.
 ///
 /// # Safety
-/// Context and name live.
+/// Context and name are live.
 unsafe fn has_left(ctx: *mut Ctx, name: *mut Str) -> bool {
     // SAFETY: see above; the reply is freed.
     unsafe {
@@ -168,9 +175,9 @@ unsafe fn has_left(ctx: *mut Ctx, name: *mut Str) -> bool {
 }
 
 /// # Safety
-/// The context lives.
+/// The context is live.
 unsafe fn tell(ctx: *mut Ctx, value: Result<&[u8], &Fault>) -> c_int {
-    // SAFETY: see above; the server copies.
+    // SAFETY: see above; the server copies the bytes.
     unsafe {
         match value {
             Ok(value) => (api().ReplyWithStringBuffer)(ctx, value.as_ptr().cast(), value.len()),
@@ -180,17 +187,17 @@ unsafe fn tell(ctx: *mut Ctx, value: Result<&[u8], &Fault>) -> c_int {
     }
 }
 
-/// Queues the read and blocks the client; false when it cannot be.
+/// Queues the read and blocks the client. Returns `false` if this is not possible.
 ///
 /// # Safety
-/// Context and name live.
+/// Context and name are live.
 unsafe fn wait(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
     let tier = tier();
     let (Some(ring), Some(file)) = (tier.ring.as_mut(), tier.log.file_of(place)) else { return false };
     if ring.is_full() {
         return false;
     }
-    // SAFETY: see above; the callbacks live for ever.
+    // SAFETY: see above; the callbacks are static.
     unsafe {
         let client = (api().BlockClient)(ctx, reply, None, forget, 0);
         if client.is_null() {
@@ -202,14 +209,14 @@ unsafe fn wait(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
     true
 }
 
-/// Reads have ended: their clients go on at the end of this turn.
+/// Handles completed reads. Their clients continue at the end of this event loop iteration.
 unsafe extern "C" fn ended(_: c_int, _: *mut c_void, _: c_int) {
     let state = tier();
     let Some(mut ring) = state.ring.take() else { return };
     ring.ended(|waiting, bytes, took| {
         let value = state.log.check(waiting.place, &waiting.key, bytes, took).map(<[u8]>::to_vec);
         let found = Box::new(Found { place: waiting.place, value });
-        // SAFETY: blocked in `wait`, unblocked once; the server frees what was found by `forget`.
+        // SAFETY: blocked in `wait`, unblocked once; the server frees the result with `forget`.
         unsafe { (api().UnblockClient)(waiting.client, Box::into_raw(found).cast()) };
     });
     ring.submit();
@@ -228,16 +235,16 @@ pub fn after_sleep() {
     }
 }
 
-/// Brings a value back that is worth it.
+/// Promotes a value that was read, if admission allows it.
 ///
 /// # Safety
-/// Context and name live.
+/// Context and name are live.
 unsafe fn admit(ctx: *mut Ctx, name: *mut Str, value: &[u8]) {
     // SAFETY: see above.
     let (database, key) = unsafe { ((api().GetSelectedDb)(ctx), bytes(name)) };
     let ours = tier().ctx;
     if (tier().admission.admits(database as u32, key) || limit::has_room()) && !filter::may_not_tell(ours) {
-        // SAFETY: our context.
+        // SAFETY: the context of the module.
         unsafe { (api().SelectDb)(ours, database) };
         cold::promote_string(ours, name, value);
         tier().used += value.len() as i64;

@@ -1,8 +1,8 @@
-//! What the server answers to calls of ours.
+//! Replies of the server to calls of the module.
 
 use crate::ffi::*;
 
-/// The strings of an array.
+/// Returns the strings of an array.
 pub fn texts(reply: *mut Reply) -> Vec<Vec<u8>> {
     if reply.is_null() {
         return Vec::new();
@@ -15,7 +15,7 @@ pub fn texts(reply: *mut Reply) -> Vec<Vec<u8>> {
     }
 }
 
-/// The bytes of a string in a reply; empty for anything else.
+/// Returns the bytes of a string in a reply, or nothing for other types.
 pub fn text(reply: *mut Reply) -> Vec<u8> {
     let mut length = 0;
     // SAFETY: the reply lives; the bytes are copied.

@@ -1,37 +1,40 @@
-//! Which share of all uses would be served from a RAM of another size, as if the values used last were kept there.
+//! Estimates the share of uses that RAM of another size would serve, if it held the most recently
+//! used values.
 //!
-//! The distance of a use is the number of other keys used since the key's use before; it is served from RAM if that has room for as
-//! many values. Distances are counted of a few thousand keys, chosen by their hashes, and stand for all: SHARDS with a fixed size
-//! (Waldspurger et al., FAST '15), its correction for keys that are used more than others included.
+//! The reuse distance of a use is the number of other keys used since the previous use of the key.
+//! The use is served from RAM if RAM holds at least that many values. Distances are measured for a
+//! few thousand keys, selected by their hashes, which represent all keys: SHARDS with a fixed
+//! sample size (Waldspurger et al., FAST '15), including its correction for keys that are used more
+//! often than others.
 
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
-/// Keys that are followed.
+/// Maximum number of sampled keys.
 const MOST_KEYS: usize = 4096;
-/// Uses of them until times are numbered anew.
+/// Number of their uses after which times are renumbered.
 const TIMES: usize = 4 * MOST_KEYS;
-/// Of a hash, for the choice.
+/// Bits of a hash that select keys.
 const CHOICE_BITS: u32 = 24;
 /// Buckets for each doubling of a distance.
 const FINENESS: f64 = 8.0;
 const BUCKETS: usize = 40 * FINENESS as usize;
-/// Ticks of 10 ms after which what was counted weighs less: half of it after five minutes.
+/// Ticks of 10 ms after which counts are reduced, by half in five minutes.
 const FADE_TICKS: u32 = 3000;
 const FADE: f64 = 0.933;
 
 pub struct Reuse {
-    /// Keys whose choice is below are followed.
+    /// Keys with a lower selection value are sampled.
     threshold: u32,
-    /// The time of each followed key's last use, by its hash.
+    /// Time of the last use of each sampled key, by its hash.
     last: FxHashMap<u64, usize>,
-    /// Which times are some key's last, as a Fenwick tree.
+    /// Times that are the last use of a key, as a Fenwick tree.
     alive: Fenwick,
     next: usize,
-    /// Estimated uses by distance; by `never` those of keys that were not followed before.
+    /// Estimated uses by distance. `never`: uses of keys that were not sampled before.
     counts: Box<[f64]>,
     never: f64,
-    /// All uses.
+    /// Number of all uses.
     uses: f64,
     ticks: u32,
 }
@@ -50,7 +53,7 @@ impl Reuse {
         }
     }
 
-    /// A key was used that exists.
+    /// Records a use of an existing key.
     pub fn used(&mut self, database: u32, key: &[u8]) {
         self.uses += 1.0;
         let hash = hash_of(database, key);
@@ -65,7 +68,7 @@ impl Reuse {
         self.follow(hash);
     }
 
-    /// A key was written that did not exist.
+    /// Records a write that created a key.
     pub fn came(&mut self, database: u32, key: &[u8]) {
         let hash = hash_of(database, key);
         if choice(hash) < self.threshold {
@@ -83,25 +86,27 @@ impl Reuse {
         self.counts.iter_mut().chain([&mut self.never, &mut self.uses]).for_each(|count| *count *= FADE);
     }
 
-    /// As many as the curve tells of, older ones counting less.
+    /// Returns the number of uses that the curve is based on, with reduced weight for older ones.
     pub fn uses(&self) -> u64 {
         self.uses as u64
     }
 
-    /// For rising numbers of values the share of uses, in millionths, that room for them serves; empty before anything was used again.
+    /// Returns, for increasing numbers of values, the share of uses in millionths that RAM of that
+    /// size serves. Empty before any key was used again.
     pub fn curve(&self) -> Vec<(u64, u64)> {
         let seen: f64 = self.counts.iter().sum();
         if seen == 0.0 {
             return Vec::new();
         }
-        // Chosen keys may be used more or less than others: what is missing, or too much, are uses at short distances.
+        // Sampled keys may be used more or less often than others. The difference is attributed to
+        // uses at short distances.
         let mut served = self.uses - seen - self.never;
-        let (mut points, mut told) = (Vec::new(), 0);
+        let (mut points, mut highest) = (Vec::new(), 0);
         for (bucket, count) in self.counts.iter().enumerate() {
             served += count;
             let share = (1e6 * (served / self.uses).clamp(0.0, 1.0)) as u64;
-            if share > told {
-                told = share;
+            if share > highest {
+                highest = share;
                 points.push((end(bucket), share));
             }
         }
@@ -112,7 +117,8 @@ impl Reuse {
         f64::from(self.threshold) / f64::from(1u32 << CHOICE_BITS)
     }
 
-    /// How many other followed keys were used since; None if it was not followed.
+    /// Removes a key. Returns the number of other sampled keys used since its last use, or `None`
+    /// if it was not sampled.
     fn forget(&mut self, hash: u64) -> Option<usize> {
         let time = self.last.remove(&hash)?;
         self.alive.add(time, -1);
@@ -131,7 +137,7 @@ impl Reuse {
         }
     }
 
-    /// An eighth of the keys goes: those with the highest choices.
+    /// Removes an eighth of the keys, those with the highest selection values.
     fn choose_fewer(&mut self) {
         let mut choices: Vec<u32> = self.last.keys().map(|&hash| choice(hash)).collect();
         let place = choices.len() / 8 * 7;
@@ -156,7 +162,7 @@ fn hash_of(database: u32, key: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write_u32(database);
     hasher.write(key);
-    // Keys that differ in their last digits must differ in the bits that choose.
+    // Keys that differ only in their last digits must differ in the bits that select keys.
     let mixed = hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
@@ -169,12 +175,12 @@ fn bucket(distance: f64) -> usize {
     ((FINENESS * (distance + 1.0).log2()) as usize).min(BUCKETS - 1)
 }
 
-/// The number of values with which every distance of a bucket is served.
+/// Returns the number of values with which every distance of a bucket is served.
 fn end(bucket: usize) -> u64 {
     ((bucket as f64 + 1.0) / FINENESS).exp2().ceil() as u64
 }
 
-/// Sums of prefixes, in steps of the logarithm.
+/// Prefix sums in logarithmic time.
 struct Fenwick(Box<[u32]>);
 
 impl Fenwick {
@@ -208,12 +214,12 @@ mod tests {
         number.to_le_bytes()
     }
 
-    /// As the curve tells it, 0 to 1.
+    /// Returns the share from the curve, 0 to 1.
     fn share(curve: &[(u64, u64)], values: u64) -> f64 {
         curve.iter().take_while(|point| point.0 <= values).last().map_or(0.0, |point| point.1 as f64 / 1e6)
     }
 
-    /// What really is served by a RAM of that many values that keeps those used last.
+    /// Reference model: RAM that holds the given number of most recently used values.
     struct Lru(FxHashMap<u64, u64>, std::collections::BTreeMap<u64, u64>, u64, usize);
 
     impl Lru {
@@ -238,14 +244,14 @@ mod tests {
             ((self.0 >> 33) * limit) >> 31
         }
 
-        /// The middle is likelier than the ends.
+        /// Values in the middle are more probable than at the ends.
         fn gaussian(&mut self, keys: u64) -> u64 {
             (0..12).map(|_| self.below(keys)).sum::<u64>() / 12
         }
     }
 
     #[test]
-    fn nothing_is_told_before_anything_was_used_again() {
+    fn the_curve_is_empty_before_any_key_was_used_again() {
         let mut reuse = Reuse::new();
         assert_eq!(reuse.curve(), []);
         reuse.used(0, &key(1));
@@ -255,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_served_by_all_of_it_or_not_at_all() {
+    fn a_loop_is_served_completely_or_not_at_all() {
         let mut reuse = Reuse::new();
         for _ in 0..20 {
             (0..1000).for_each(|number| reuse.used(0, &key(number)));
@@ -266,17 +272,17 @@ mod tests {
     }
 
     #[test]
-    fn the_same_key_of_another_database_is_another_key() {
+    fn equal_names_in_different_databases_are_different_keys() {
         let mut reuse = Reuse::new();
         (0..100).for_each(|number| reuse.used(number, &key(1)));
         assert_eq!(reuse.curve(), []);
     }
 
     #[test]
-    fn a_few_thousand_keys_tell_of_a_hundred_thousand() {
+    fn a_sample_of_a_few_thousand_keys_represents_a_hundred_thousand() {
         const KEYS: u64 = 100_000;
         const USES: u32 = 600_000;
-        // `make test-all` tries more seeds.
+        // `make test-all` tests more seeds.
         let seeds = if std::env::var_os("SHARDBOARD_THOROUGH").is_some() { 3 } else { 1 };
         for seed in 1..=seeds {
             let (mut reuse, mut random) = (Reuse::new(), Random(seed));
@@ -296,15 +302,15 @@ mod tests {
             }
             let curve = reuse.curve();
             for (room, hits, _) in rams {
-                let (told, real) = (share(&curve, room as u64), f64::from(hits) / f64::from(USES));
-                assert!((told - real).abs() < 0.04, "seed {seed}, {room} values: told {told}, really {real}");
+                let (estimate, real) = (share(&curve, room as u64), f64::from(hits) / f64::from(USES));
+                assert!((estimate - real).abs() < 0.04, "seed {seed}, {room} values: estimated {estimate}, measured {real}");
             }
             assert!(reuse.last.len() <= MOST_KEYS);
         }
     }
 
     #[test]
-    fn a_key_that_is_used_more_than_all_others_is_not_missed() {
+    fn a_dominant_key_is_included_in_the_estimate() {
         let mut reuse = Reuse::new();
         let mut random = Random(7);
         for _ in 0..300_000 {
@@ -316,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_long_ago_weighs_less() {
+    fn older_uses_have_less_weight() {
         let mut reuse = Reuse::new();
         (0..100).for_each(|_| reuse.used(0, &key(1)));
         (0..50 * FADE_TICKS).for_each(|_| reuse.tick());

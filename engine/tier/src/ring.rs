@@ -1,7 +1,8 @@
-//! Reads of files that stop nobody: io_uring, told to the kernel once for each turn of the event loop.
+//! Asynchronous reads of files with io_uring, submitted once per event loop iteration.
 //!
-//! Reads are collected while commands run. Those that come after a turn's submission, from requests of a pipeline that went on
-//! when an earlier one was answered, wake the event loop at once, so that they are submitted together, too.
+//! Reads are queued while commands run. Reads queued after the submission, by pipelined requests
+//! that continue after an earlier one was answered, wake the event loop immediately, so that they
+//! are submitted together as well.
 
 use io_uring::{IoUring, opcode, types};
 use std::alloc::{self, Layout};
@@ -12,11 +13,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What O_DIRECT wants of places in files and in memory.
+/// Alignment that O_DIRECT requires for offsets and buffers.
 pub const ALIGN: usize = 4096;
 const ENTRIES: u32 = 256;
 const MOST: usize = 4096;
-/// A buffer of a usual read, kept for the next.
+/// Size of buffers that are kept for reuse.
 const USUAL: usize = 2 * ALIGN;
 const SPARE: usize = 256;
 
@@ -51,13 +52,13 @@ struct Read<T> {
     began: Instant,
 }
 
-/// Reads under way, each with what its owner wants back.
+/// Reads in flight, each with a token of its owner.
 pub struct Ring<T> {
     ring: IoUring,
     event: OwnedFd,
     reads: Vec<Option<Read<T>>>,
     free: Vec<usize>,
-    /// Not yet told to the kernel.
+    /// Reads that have not been submitted yet.
     queue: Vec<usize>,
     spare: Vec<Buffer>,
     is_late: bool,
@@ -65,11 +66,12 @@ pub struct Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// Fails where the kernel or a container's rules refuse io_uring.
+    /// Fails if the kernel or the restrictions of a container do not allow io_uring.
     pub fn new() -> io::Result<Self> {
-        // All that is under way has room: the kernel keeps what has none until it is asked in another way.
+        // The completion queue has space for all reads in flight. Otherwise the kernel would hold
+        // back completions.
         let ring = IoUring::builder().setup_cqsize(MOST as u32).build(ENTRIES)?;
-        // SAFETY: makes a descriptor that is ours.
+        // SAFETY: creates a descriptor that is owned here.
         let event = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         if event < 0 {
             return Err(io::Error::last_os_error());
@@ -89,7 +91,7 @@ impl<T> Ring<T> {
         })
     }
 
-    /// Readable when reads have ended or were queued after a submission.
+    /// Readable when reads have completed or were queued after a submission.
     pub fn event(&self) -> RawFd {
         self.event.as_raw_fd()
     }
@@ -98,12 +100,12 @@ impl<T> Ring<T> {
         self.reads.len() - self.free.len()
     }
 
-    /// No more reads, please.
+    /// Whether no more reads may be queued.
     pub fn is_full(&self) -> bool {
         self.under_way() >= MOST
     }
 
-    /// Queues a read of so many bytes.
+    /// Queues a read of `length` bytes.
     pub fn read(&mut self, file: Arc<File>, offset: u64, length: usize, token: T) {
         let skip = offset as usize % ALIGN;
         let size = (skip + length).next_multiple_of(ALIGN).max(USUAL);
@@ -123,42 +125,44 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The event loop's next wait ends at once.
+    /// Ends the next wait of the event loop immediately.
     fn wake(&self) {
-        // SAFETY: writes eight bytes to our descriptor; when it is full it is readable anyway.
+        // SAFETY: writes eight bytes to an owned descriptor; if the counter is full, the descriptor
+        // is readable anyway.
         unsafe { libc::write(self.event(), ONE.as_ptr().cast(), ONE.len()) };
     }
 
-    /// The event loop has begun a new turn.
+    /// Called when an event loop iteration starts.
     pub fn begin_turn(&mut self) {
         self.is_late = false;
     }
 
-    /// Tells the kernel what is queued; what it does not take now is told again in the next turn.
+    /// Submits queued reads. Those that the kernel does not accept now are submitted in the next
+    /// iteration.
     pub fn submit(&mut self) {
         self.is_late = true;
         while let Some(&index) = self.queue.last() {
-            let read = self.reads[index].as_ref().expect("what is queued is there");
+            let read = self.reads[index].as_ref().expect("a queued read exists");
             let length = (read.skip + read.length).next_multiple_of(ALIGN);
             let start = read.buffer.start.as_ptr();
             let entry = opcode::Read::new(types::Fd(read.file.as_raw_fd()), start, length as u32)
                 .offset(read.offset)
                 .build()
                 .user_data(index as u64);
-            // SAFETY: buffer and file live in `reads` until the read has ended.
+            // SAFETY: buffer and file live in `reads` until the read has completed.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 self.queue.pop();
             } else if self.ring.submit().is_err() {
                 break;
             }
         }
-        let told = self.ring.submission().is_empty() || self.ring.submit().is_ok();
-        if !told || !self.queue.is_empty() {
+        let submitted = self.ring.submission().is_empty() || self.ring.submit().is_ok();
+        if !submitted || !self.queue.is_empty() {
             self.wake();
         }
     }
 
-    /// Hands out the reads that have ended: token, bytes, and how long it took.
+    /// Passes completed reads to `each`: token, bytes and duration.
     pub fn ended(&mut self, mut each: impl FnMut(T, io::Result<&[u8]>, Duration)) {
         let mut count = 0u64;
         // SAFETY: reads eight bytes; there may be none.
@@ -169,11 +173,11 @@ impl<T> Ring<T> {
             let index = done.user_data() as usize;
             let Some(read) = self.reads[index].take() else { continue };
             self.free.push(index);
-            let told = done.result();
-            let wanted = read.skip + read.length;
-            let bytes = if told < 0 {
-                Err(io::Error::from_raw_os_error(-told))
-            } else if (told as usize) < wanted {
+            let result = done.result();
+            let expected = read.skip + read.length;
+            let bytes = if result < 0 {
+                Err(io::Error::from_raw_os_error(-result))
+            } else if (result as usize) < expected {
                 Err(io::ErrorKind::UnexpectedEof.into())
             } else {
                 // SAFETY: the kernel has written that many bytes.
@@ -189,7 +193,7 @@ impl<T> Ring<T> {
     }
 }
 
-/// What an eventfd is told.
+/// Value that is written to an eventfd.
 const ONE: [u8; 8] = 1u64.to_ne_bytes();
 
 #[cfg(test)]
@@ -205,12 +209,12 @@ mod tests {
         Arc::new(file)
     }
 
-    /// As the event loop does it.
+    /// Reads like the event loop.
     fn read_all<T>(ring: &mut Ring<T>, count: usize, mut each: impl FnMut(T, io::Result<&[u8]>)) {
         let mut seen = 0;
         ring.submit();
         while seen < count {
-            assert!(is_readable(ring, 60_000), "a read does not end");
+            assert!(is_readable(ring, 60_000), "a read does not complete");
             ring.ended(|token, bytes, _| {
                 seen += 1;
                 each(token, bytes);
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_read_brings_its_bytes_and_its_token() {
+    fn each_read_returns_its_bytes_and_its_token() {
         let Ok(mut ring) = Ring::new() else { return };
         let content: Vec<u8> = (0..100_000u32).map(|at| (at * 7 % 251) as u8).collect();
         let file = file(&content);
@@ -243,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error_and_there_is_an_end() {
+    fn reads_beyond_the_end_fail_and_the_number_of_reads_is_limited() {
         let Ok(mut ring) = Ring::new() else { return };
         let file = file(b"short");
         for at in 0..MOST {
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_after_the_submission_of_a_turn_wakes_the_loop() {
+    fn a_read_after_the_submission_wakes_the_event_loop() {
         let Ok(mut ring) = Ring::new() else { return };
         let file = file(b"some bytes");
         ring.begin_turn();

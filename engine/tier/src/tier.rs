@@ -1,4 +1,5 @@
-//! What the module knows; one of it, used by the main thread (and by a forked child, which has a copy).
+//! The state of the module: a single instance, used by the main thread (and by a forked child,
+//! which has a copy).
 
 use crate::admission::Admission;
 use crate::ffi::*;
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::cell::UnsafeCell;
 use std::collections::{HashMap, VecDeque};
 
-/// Fetch, write, delete.
+/// Kind of access to a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     Fetch,
@@ -20,7 +21,7 @@ pub enum Access {
     Delete,
 }
 
-/// Accesses to keys whose value was in RAM, and on flash.
+/// Number of accesses to keys whose value was in RAM, and on flash.
 #[derive(Default, Clone, Copy)]
 pub struct Accesses {
     pub ram: [u64; 3],
@@ -34,8 +35,8 @@ impl Accesses {
     }
 }
 
-/// Names of keys that a client's queued or blocked command will use; in all databases they stay in RAM, as these may be
-/// swapped meanwhile.
+/// Names of keys that queued or blocked commands of a client will use. They stay in RAM in all
+/// databases, because databases may be swapped in the meantime.
 #[derive(Default)]
 pub struct Pins(HashMap<Vec<u8>, u32>);
 
@@ -56,7 +57,7 @@ impl Pins {
     }
 }
 
-/// A key that a client pins, and how it was found when the command was queued.
+/// A key that a client pins, and its state when the command was queued.
 pub struct Pinned {
     pub database: u32,
     pub key: Vec<u8>,
@@ -64,38 +65,38 @@ pub struct Pinned {
     pub was_cold: bool,
 }
 
-/// What is known of a client between its commands.
+/// State of a client between its commands.
 #[derive(Default)]
 pub struct Client {
     pub database: Option<u32>,
     pub in_multi: bool,
-    /// Whether the server has been asked if MULTI was accepted.
+    /// Whether the server has confirmed MULTI.
     pub confirmed: bool,
     pub pinned: Vec<Pinned>,
 }
 
-/// What a command is to the filter.
+/// Kind of a command for the filter.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Kind {
     Get,
     Set,
-    /// It removes keys.
+    /// Removes keys.
     Delete,
-    /// It never looks at a value, so that may stay cold.
+    /// Does not read values, so they may stay cold.
     KeysOnly,
     Multi,
     Exec,
-    /// The end of a transaction without executing it.
+    /// Ends a transaction without executing it.
     Discard,
     Select,
     Scan,
     Sort,
-    /// What these do to keys, they do by commands that are filtered one by one.
+    /// Accesses keys through commands that are filtered individually.
     Script,
-    /// Of this module.
+    /// A command of this module.
     Ours,
     Other,
-    /// Not in the server's table.
+    /// Not in the server's command table.
     #[default]
     Unknown,
 }
@@ -123,7 +124,7 @@ impl Kind {
     }
 }
 
-/// What the server's command table says.
+/// Properties of a command from the server's command table.
 #[derive(Clone, Copy)]
 pub struct Command {
     pub kind: Kind,
@@ -142,49 +143,50 @@ pub struct Tier {
     pub ctx: *mut Ctx,
     pub data_type: *mut Type,
     pub log: Log,
-    /// Reads that clients wait for; None where the system has no io_uring for us.
+    /// Reads that clients wait for. `None`: io_uring is not available.
     pub ring: Option<Ring<Waiting>>,
     pub admission: Admission,
     pub databases: u32,
-    /// What a record says of its database: follows the data through SWAPDB.
+    /// Database number in records, which follows the data through SWAPDB.
     pub tokens: Vec<u32>,
     pub ram_limit: u64,
     pub min_value: usize,
-    /// Memory for the filter's next request.
+    /// Memory for the next request of the filter.
     pub spare_arguments: Vec<*mut Str>,
     pub clients: FxHashMap<u64, Client>,
-    /// Who sent the last command, if that was GET or SET outside of a transaction: what is known of it still holds.
+    /// The client that sent the last command, if that was GET or SET outside a transaction. Its
+    /// state has not changed since.
     pub plain: Option<u64>,
     pub pins: Pins,
     pub commands: FxHashMap<Vec<u8>, Command>,
-    /// The database of the client whose command runs, for what scripts call inside.
+    /// The database of the client whose command runs, for calls of scripts.
     pub database: u32,
-    /// The server's used memory: as it was last asked, and what was added and freed since.
+    /// Used memory of the server: the last measured value, plus the estimated change since.
     pub used: i64,
-    /// Its maxmemory; 0: none.
+    /// `maxmemory` of the server; 0: none.
     pub max_memory: u64,
-    /// Commands since it was last asked.
+    /// Number of commands since the last measurement.
     pub unmeasured: u32,
     /// Whether values may be demoted now.
     pub holds: bool,
     pub hot: Hot,
-    /// How often victims were looked for.
+    /// Number of samplings of victims.
     pub samplings: u64,
     pub victims: VecDeque<Victim>,
-    /// Nothing was found to demote since the last tick.
+    /// Whether no value to demote has been found since the last tick.
     pub is_barren: bool,
-    /// Values that could not be demoted, by database and key, and their lengths then.
+    /// Values that could not be demoted, by database and key, with their lengths at that time.
     pub refused: HashMap<(u32, Vec<u8>), usize>,
     pub accesses: Accesses,
     pub reuse: Reuse,
     pub promotions: u64,
-    /// Without and with a record that was written for it.
+    /// Demotions that reused a record, and demotions that wrote one.
     pub demotions_clean: u64,
     pub demotions_dirty: u64,
 }
 
 impl Tier {
-    /// A key that exists is used, or removed.
+    /// Counts an access to an existing key.
     pub fn count(&mut self, access: Access, cold: bool, database: u32, key: &[u8]) {
         self.accesses.count(access, cold);
         if access != Access::Delete {
@@ -192,7 +194,7 @@ impl Tier {
         }
     }
 
-    /// Lets go of what a client pinned.
+    /// Releases the keys that a client pinned.
     pub fn unpin(&mut self, client: u64) -> Vec<Pinned> {
         let Some(state) = self.clients.get_mut(&client) else { return Vec::new() };
         let pinned = std::mem::take(&mut state.pinned);
@@ -205,18 +207,20 @@ impl Tier {
 
 struct Only(UnsafeCell<Option<Tier>>);
 
-// SAFETY: the server calls the module on its main thread alone, except `free`, which does not come here.
+// SAFETY: the server calls the module only on its main thread, except `free`, which does not use
+// the state.
 unsafe impl Sync for Only {}
 
 static ONLY: Only = Only(UnsafeCell::new(None));
 
-/// Once, while the module loads.
+/// Sets the state. Called once, while the module loads.
 pub fn set(tier: Tier) {
-    // SAFETY: nothing has a reference yet.
+    // SAFETY: no references exist yet.
     unsafe { *ONLY.0.get() = Some(tier) }
 }
 
-/// The state. References are short: none is held over a call into the server that may come back here.
+/// Returns the state. References must be short-lived: none may be held during a call into the
+/// server that may call back.
 pub fn tier() -> &'static mut Tier {
     // SAFETY: see `Only`; set before any callback is registered.
     unsafe { (*ONLY.0.get()).as_mut().expect("the module is loaded") }

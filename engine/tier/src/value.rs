@@ -1,4 +1,4 @@
-//! Values as bytes: taken from an open key, put back into one, and said as commands.
+//! Values as bytes: read from an open key, restored into a key, and emitted as commands.
 
 use crate::ffi::*;
 use std::ffi::{c_char, c_void};
@@ -9,10 +9,11 @@ pub const LIST: u8 = 2;
 pub const HASH: u8 = 3;
 pub const ZSET: u8 = 4;
 
-/// The kind of value that can be cold, of a key's type.
+/// Returns the kind of a value that can be cold, by the type of the key.
 ///
-/// Sets and streams stay in RAM: the module API has no way to build a set, or a stream with its groups, that also works
-/// on a replica. So do hashes from Valkey 9 on, whose fields may expire by themselves, which the API does not tell.
+/// Sets and streams stay in RAM: the module API provides no way to build a set, or a stream with
+/// its groups, that also works on a replica. Hashes stay in RAM with Valkey 9 and later, because
+/// their fields may expire individually and the API does not expose this.
 pub fn kind_of(key: &Open) -> Option<u8> {
     // SAFETY: the key is open.
     match unsafe { (api().KeyType)(key.0) } {
@@ -25,7 +26,7 @@ pub fn kind_of(key: &Open) -> Option<u8> {
 }
 
 fn hashes_are_plain() -> bool {
-    // SAFETY: asks for a constant.
+    // SAFETY: reads a constant.
     unsafe { (api().GetServerVersion)() < 0x0009_0000 }
 }
 
@@ -34,7 +35,7 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Takes length-prefixed parts off the front; ends at the end or where a length does not fit.
+/// Splits off length-prefixed parts. Ends at the end, or if a length is invalid.
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Iterator for Parts<'a> {
@@ -47,10 +48,10 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// The value as bytes; None when it is smaller than `least` or larger than `most`.
+/// Returns the value as bytes, or `None` if it is smaller than `least` or larger than `most`.
 pub fn take(key: &Open, kind: u8, least: usize, most: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    // SAFETY: the key is open and of that kind; every string that the API hands out is freed.
+    // SAFETY: the key is open and of that kind; every string that the API returns is freed.
     unsafe {
         let length = (api().ValueLength)(key.0);
         match kind {
@@ -113,7 +114,7 @@ unsafe extern "C" fn add_field(_: *mut Key, field: *mut Str, value: *mut Str, ou
     }
 }
 
-/// Gives the open key, which is writable, this value instead of the one it has. Its time to live is gone.
+/// Replaces the value of an open, writable key. Its time to live is lost.
 pub fn give(key: &Open, kind: u8, value: &[u8]) {
     // SAFETY: the key is open for writing; the strings live until the API has copied or shared them.
     unsafe {
@@ -144,7 +145,8 @@ pub fn give(key: &Open, kind: u8, value: &[u8]) {
     }
 }
 
-/// Says the value as commands that make it, for an append-only file without RDB preamble or a slot that moves.
+/// Emits the value as commands that create it, for an append-only file without RDB preamble or for
+/// a slot that moves.
 pub fn emit(io: *mut Io, name: *mut Str, kind: u8, value: &[u8]) {
     let pointer = |bytes: &[u8]| bytes.as_ptr().cast::<c_char>();
     // SAFETY: the format names the types of the arguments that follow.
@@ -172,7 +174,7 @@ pub fn emit(io: *mut Io, name: *mut Str, kind: u8, value: &[u8]) {
                     second.len(),
                 );
             } else {
-                // The shortest text that reads back as the same number.
+                // The shortest text that is parsed as the same number.
                 let score = f64::from_le_bytes(second.try_into().unwrap_or_default()).to_string();
                 (api().EmitAOF)(
                     io,

@@ -1,13 +1,13 @@
-//! Whose command it is, and in which database.
+//! The client of a command, and its database.
 
 use super::request::Request;
 use crate::ffi::*;
 use crate::tier::{Client, tier};
 
-/// Whose command it is.
+/// The client of a command.
 pub(super) struct Caller {
     pub(super) id: u64,
-    /// Of a client, not inside a script.
+    /// Whether the command comes directly from a client, not from a script.
     pub(super) top: bool,
     pub(super) in_multi: bool,
     pub(super) database: u32,
@@ -26,14 +26,14 @@ impl Caller {
         let client = tier().clients.entry(id).or_default();
         let in_multi = client.in_multi;
         if !in_multi && !client.pinned.is_empty() {
-            // The client's last command, which may have waited, has ended.
+            // The last command of the client, which may have been blocked, has ended.
             tier().unpin(id);
         }
         Self { id, top: true, in_multi, database }
     }
 }
 
-/// MULTI may have been refused: then nothing is queued.
+/// Checks whether MULTI was accepted. If it was refused, nothing is queued.
 fn confirm_multi(id: u64) {
     let Some(client) = tier().clients.get_mut(&id) else { return };
     if client.in_multi && !client.confirmed {
@@ -52,18 +52,19 @@ pub(super) fn select(request: &Request, id: u64, top: bool) {
         return;
     }
     let client = tier().clients.entry(id).or_default();
-    // Outside a transaction the server is asked before the next command, as this one may be refused.
+    // Outside a transaction, the server is queried before the next command, because this one may be
+    // refused.
     client.database = if client.in_multi { number.or(client.database) } else { None };
 }
 
-/// Whether it is a connection (or the link to the primary), not the inside of a script.
+/// Whether it is a connection (or the link to the primary), not a call within a script.
 fn is_client(id: u64) -> bool {
     client_info(id).is_some()
 }
 
 fn client_info(id: u64) -> Option<ClientInfo> {
     let mut info = ClientInfo { version: 1, flags: 0, id: 0, addr: [0; 46], port: 0, db: 0 };
-    // SAFETY: of the version that it says.
+    // SAFETY: `info` has the version that it declares.
     (unsafe { (api().GetClientInfoById)(&mut info, id) } == OK).then_some(info)
 }
 

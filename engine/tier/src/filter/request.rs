@@ -1,11 +1,12 @@
-//! A command that is about to be executed: what it is, and which keys it names.
+//! A command that is about to be executed: its properties and keys.
 
 use crate::ffi::*;
 use crate::tier::{Access, Command, Kind, tier};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// Longer than any command's name, its subcommand's included; what is longer is no command.
+/// Longer than the name of any command, including its subcommand. Longer names are unknown
+/// commands.
 const LONGEST_NAME: usize = 64;
 
 pub(super) struct Request {
@@ -16,7 +17,7 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(filter: *mut FilterCtx) -> Option<Self> {
-        // The memory of the last request's arguments.
+        // Reuses the memory of the previous request.
         let mut argv = std::mem::take(&mut tier().spare_arguments);
         // SAFETY: the server's filter context lives during the call.
         unsafe {
@@ -48,7 +49,7 @@ impl Request {
         }
     }
 
-    /// The positions of its keys.
+    /// Returns the positions of the keys.
     pub(super) fn keys(&mut self) -> Vec<usize> {
         match self.command.kind {
             Kind::Script | Kind::Ours => return Vec::new(),
@@ -58,7 +59,7 @@ impl Request {
             _ => {}
         }
         let mut count = 0;
-        // SAFETY: the arguments live; the answer is ours to free.
+        // SAFETY: the arguments live; the result is freed here.
         unsafe {
             let found = (api().GetCommandKeys)(
                 tier().ctx,
@@ -82,7 +83,7 @@ impl Request {
         !plain_set && !matches!(self.command.kind, Kind::Delete | Kind::KeysOnly)
     }
 
-    /// Becomes another command of ours, with `skip` arguments less at its front.
+    /// Replaces the command with one of this module, with or without the arguments.
     pub(super) fn become_command(&self, name: &[u8], keep_arguments: bool) {
         // SAFETY: the filter context lives; it takes over the new string.
         unsafe {
@@ -104,7 +105,7 @@ impl Drop for Request {
     }
 }
 
-/// What the table says of a command, or of a subcommand.
+/// Returns the properties of a command or subcommand from the command table.
 fn lookup(lower: &mut [u8; LONGEST_NAME], name: &[u8], sub: &[u8]) -> Command {
     let separator: &[u8] = if sub.is_empty() { b"" } else { b"|" };
     let mut length = 0;

@@ -1,4 +1,4 @@
-//! SORT reads keys that no argument names.
+//! SORT reads keys that are not arguments.
 
 use super::caller::Caller;
 use super::request::Request;
@@ -10,7 +10,7 @@ use crate::tier::{Access, tier};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// SORT reads keys that only the elements name: all that its patterns can mean.
+/// Promotes the keys that SORT can read by its patterns and the elements of its key.
 pub(super) fn sort_patterns(request: &Request, caller: &Caller) -> Result<(), Fault> {
     let patterns: Vec<Vec<u8>> = (2..request.argv.len().saturating_sub(1))
         .filter(|&index| {
@@ -41,11 +41,12 @@ pub(super) fn sort_patterns(request: &Request, caller: &Caller) -> Result<(), Fa
     Ok(())
 }
 
-/// Of a list, set or sorted set; by the key API, as a command would be refused on a replica of a cluster.
+/// Returns the elements of a list, set or sorted set. Uses the key API, because a replica of a
+/// cluster would refuse a command.
 fn elements(ctx: *mut Ctx, name: *mut Str) -> Vec<Vec<u8>> {
     let mut found: Vec<Vec<u8>> = Vec::new();
     let Some(key) = Open::new(ctx, name, READ) else { return found };
-    // SAFETY: the key is open and of that type; every string that the API hands out is freed.
+    // SAFETY: the key is open and of that type; every string that the API returns is freed.
     unsafe {
         match (api().KeyType)(key.0) {
             KEYTYPE_LIST => {

@@ -1,4 +1,5 @@
-//! Keys of queued commands stay in RAM until EXEC; what cannot be had refuses the command, or the transaction as a whole.
+//! Keys of queued commands stay in RAM until EXEC. If a value is unavailable, the command or the
+//! entire transaction is refused.
 
 use super::request::Request;
 use super::touch;
@@ -9,7 +10,7 @@ use crate::tier::{Access, Client, Pinned, tier};
 use std::ptr::null_mut;
 
 fn is_replica() -> bool {
-    // SAFETY: our context.
+    // SAFETY: the context of the module.
     unsafe { (api().GetContextFlags)(tier().ctx) & CTX_REPLICA != 0 }
 }
 
@@ -18,7 +19,8 @@ pub(super) fn refuse(request: &Request, fault: &Fault, in_multi: bool) {
         match fault {
             Fault::Io => b"tier.unreadable",
             Fault::Checksum => b"tier.damaged",
-            // There is no such command: the server refuses to queue it and executes nothing of the transaction.
+            // This command does not exist: the server refuses to queue it and aborts the
+            // transaction.
             Fault::Paused if in_multi && !is_replica() => b"tier.paused-in-transaction",
             Fault::Paused => b"tier.paused",
         },
@@ -34,7 +36,8 @@ pub(super) fn pin(id: u64, database: u32, name: *mut Str, access: Access, was_co
     tier.clients.entry(id).or_default().pinned.push(Pinned { database, key, access, was_cold });
 }
 
-/// A resync may have made pinned keys cold since their commands were queued.
+/// Promotes pinned keys again, because a resync may have made them cold after their commands were
+/// queued.
 pub(super) fn before_exec(request: &Request, id: u64) {
     let pinned = tier().unpin(id);
     tier().clients.insert(id, Client::default());
@@ -52,13 +55,14 @@ pub(super) fn before_exec(request: &Request, id: u64) {
     }
 }
 
-/// A client's EXEC gets an argument too many, for which the server answers EXECABORT and executes nothing. A replica that
-/// cannot do what its primary did ends.
+/// Aborts a transaction. EXEC of a client receives a surplus argument, so that the server returns
+/// EXECABORT and executes nothing. A replica that cannot execute a transaction of its primary
+/// exits.
 fn abort(request: &Request, id: u64, fault: &Fault) {
-    // SAFETY: live contexts; the filter's takes over the new string.
+    // SAFETY: live contexts; the filter context takes ownership of the new string.
     unsafe {
         if is_replica() && is_primary_link(id) {
-            let message = c"a transaction needs a value on flash that cannot be used: this replica ends";
+            let message = c"a transaction needs a value on flash that is not available: this replica exits";
             (api().Log)(tier().ctx, c"warning".as_ptr(), c"%s".as_ptr(), message.as_ptr());
             libc::_exit(1);
         }
@@ -72,7 +76,7 @@ fn abort(request: &Request, id: u64, fault: &Fault) {
     }
 }
 
-/// Of a client of a replica; true where that cannot be told.
+/// Whether the client is the link to the primary. Returns `true` if this is unknown.
 fn is_primary_link(id: u64) -> bool {
     let id = Owned::new(id.to_string().as_bytes());
     // SAFETY: the format names the types of the arguments; the reply is freed.
@@ -80,11 +84,11 @@ fn is_primary_link(id: u64) -> bool {
         let (list, by) = (c"LIST", c"ID");
         let ctx = tier().ctx;
         let reply = (api().Call)(ctx, c"CLIENT".as_ptr(), c"ccs".as_ptr(), list.as_ptr(), by.as_ptr(), id.0);
-        let told = text(reply);
+        let line = text(reply);
         if !reply.is_null() {
             (api().FreeCallReply)(reply);
         }
-        let told = String::from_utf8_lossy(&told);
-        told.split(' ').find_map(|word| word.strip_prefix("flags=")).is_none_or(|flags| flags.contains('M'))
+        let line = String::from_utf8_lossy(&line);
+        line.split(' ').find_map(|word| word.strip_prefix("flags=")).is_none_or(|flags| flags.contains('M'))
     }
 }

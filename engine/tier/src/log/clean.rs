@@ -1,7 +1,9 @@
-//! Records that values in RAM have left on flash. A value that goes back to flash unchanged needs no new one.
+//! Records of values in RAM that are still on flash. A value that is demoted unchanged needs no new
+//! record.
 //!
-//! Nobody tells what has changed, so nothing can be forgotten to be told: the value that goes decides, by the keyed checksum that its
-//! record would have there. To the log such records are dead. It may remove their segments at any time, and then the value is written anew.
+//! Changes are not tracked, so none can be missed: when a value is demoted, the keyed checksum that
+//! its record would have at that place decides. The log considers such records dead and may remove
+//! their segments at any time. The value is then written again.
 
 use super::place::Place;
 use rustc_hash::FxHasher;
@@ -9,13 +11,15 @@ use std::hash::Hasher;
 
 const LEAST_PLACES: usize = 1 << 10;
 const MOST_PLACES: usize = 1 << 18;
-/// Values in RAM for each place: only those that were on flash before may have one, and those that are used most never leave.
+/// Values in RAM per entry: only values that were on flash can have one, and frequently used values
+/// are never demoted.
 const VALUES: u64 = 4;
 
-/// A record, and its checksum.
+/// A record and its checksum.
 pub type Left = (Place, [u8; 16]);
 
-/// The latest ones by a hash of the key; one place for each, which the next key with the same place takes.
+/// The latest records, indexed by a hash of the key. A key replaces the previous key with the same
+/// index.
 pub struct Clean {
     left: Box<[Option<Left>]>,
 }
@@ -25,20 +29,20 @@ impl Clean {
         Self { left: vec![None; LEAST_PLACES].into_boxed_slice() }
     }
 
-    /// With the number of values in RAM, now and then.
+    /// Adapts the size. Called at intervals with the number of values in RAM.
     pub fn fit(&mut self, values: u64) {
-        let wanted = ((values / VALUES) as usize).next_power_of_two().clamp(LEAST_PLACES, MOST_PLACES);
-        if wanted > self.left.len() || wanted * 4 < self.left.len() {
-            self.left = vec![None; wanted].into_boxed_slice();
+        let size = ((values / VALUES) as usize).next_power_of_two().clamp(LEAST_PLACES, MOST_PLACES);
+        if size > self.left.len() || size * 4 < self.left.len() {
+            self.left = vec![None; size].into_boxed_slice();
         }
     }
 
-    /// Places are about to mean other records.
+    /// Removes all entries, because places are about to be reused.
     pub fn clear(&mut self) {
         self.left.fill(None);
     }
 
-    /// The memory that this takes, which the server does not count.
+    /// Returns the memory in bytes, which the server does not count.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.left)
     }
@@ -47,7 +51,7 @@ impl Clean {
         *self.place(database, key) = Some(left);
     }
 
-    /// What may be the record of that key, or of another.
+    /// Removes and returns the entry, which may belong to this key or to another.
     pub fn take(&mut self, database: u32, key: &[u8]) -> Option<Left> {
         self.place(database, key).take()
     }

@@ -1,14 +1,14 @@
-//! Which segment is to be emptied, and what is in it.
+//! Selection of the next segment to compact, and reading its records.
 
 use super::Log;
 use super::place::{Place, live_in};
 use super::record::parse;
 use std::collections::HashSet;
 
-/// Read at once by a walk along a segment.
+/// Bytes that a walk along a segment reads at once.
 const AHEAD: u64 = 4096;
 
-/// What a record says, found by walking a segment.
+/// A record found by a walk along a segment.
 pub struct Walked {
     pub place: Place,
     pub database: u32,
@@ -17,7 +17,8 @@ pub struct Walked {
 }
 
 impl Log {
-    /// The closed segment with the least that lives, when the files are larger than twice what lives.
+    /// Returns the closed segment with the fewest live bytes, if the files are larger than twice
+    /// the live bytes.
     pub fn to_compact(&self, without: &HashSet<u32>) -> Option<u32> {
         let spare = 2 * self.segment_size;
         let full = self.is_short();
@@ -33,18 +34,19 @@ impl Log {
             .copied()
     }
 
-    /// Whether nothing of that segment is left from the offset on.
+    /// Whether the offset is at or beyond the end of the segment.
     pub fn is_end(&self, number: u32, offset: u64) -> bool {
         self.segments.get(&number).is_none_or(|segment| offset >= segment.size)
     }
 
-    /// The record at an offset of a closed segment, and where the next begins; None at the end or where it is damaged.
+    /// Returns the record at an offset of a closed segment, and the offset of the next one. `None`:
+    /// the end, or a damaged record.
     pub fn walk(&mut self, number: u32, offset: u64) -> Option<(Walked, u64)> {
         let size = self.segments.get(&number)?.size;
         if offset >= size {
             return None;
         }
-        // Most records are read whole with their header.
+        // For most records, this read includes the entire record.
         let mut record = self.bytes(number, offset, AHEAD.min(size - offset)).ok()?;
         let word = u64::from_le_bytes(record[16..24].try_into().ok()?);
         let place = Place::from_word(word);

@@ -1,4 +1,4 @@
-//! Where records are, and how much of each segment lives.
+//! Places of records, and the live bytes of each segment.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -8,10 +8,11 @@ pub const SEGMENTS: usize = 1 << 21;
 /// Offsets within a segment have 20 bits of units.
 pub const MAX_SEGMENT: u64 = UNIT << 20;
 
-/// Live bytes of each segment; changed by the server's background threads too, when they free values.
+/// Live bytes of each segment. Also changed by background threads of the server when they free
+/// values.
 static LIVE: [AtomicI64; SEGMENTS] = [const { AtomicI64::new(0) }; SEGMENTS];
 
-/// Where a record is, how long it is and what kind of value it holds; one word, kept in the key's value pointer.
+/// Position, length and kind of a record in one word, which is stored in the key's value pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place(u64);
 
@@ -39,21 +40,21 @@ impl Place {
     pub fn offset(self) -> u64 {
         (self.0 >> 20 & 0xf_ffff) * UNIT
     }
-    /// With header and padding.
+    /// Returns the length with header and padding.
     pub fn length(self) -> u64 {
         (self.0 & 0xf_ffff) * UNIT
     }
-    /// A record was written there.
+    /// Counts a record that was written at this place.
     pub(super) fn occupy(self) {
         LIVE[self.segment() as usize].fetch_add(self.length() as i64, Relaxed);
     }
-    /// The record is needed no longer. Any thread may say so.
+    /// Releases a record that is no longer needed. May be called by any thread.
     pub fn release(self) {
         LIVE[self.segment() as usize].fetch_sub(self.length() as i64, Relaxed);
     }
 }
 
-/// Bytes of records that live in that segment.
+/// Returns the number of live bytes in a segment.
 pub(super) fn live_in(segment: u32) -> i64 {
     LIVE[segment as usize].load(Relaxed)
 }

@@ -1,4 +1,4 @@
-//! A record: a header with a keyed checksum, the key, the value.
+//! A record: a header with a keyed checksum, the key, and the value.
 
 use super::place::{Place, UNIT};
 use siphasher::sip128::{Hasher128, SipHasher13};
@@ -6,16 +6,16 @@ use std::hash::Hasher;
 use std::ops::Range;
 
 pub const HEADER: usize = 48;
-/// Where the checksum begins.
+/// Offset of the checksum.
 const SUM: usize = 32;
 const MAGIC: u32 = 0x5349_4552;
 
-/// With header and padding.
+/// Returns the length with header and padding.
 pub fn length(key: usize, value: usize) -> u64 {
     ((HEADER + key + value) as u64).next_multiple_of(UNIT)
 }
 
-/// Adds the record for that place.
+/// Appends the record for this place.
 pub fn compose(
     secret: (u64, u64),
     place: Place,
@@ -31,12 +31,12 @@ pub fn compose(
     into.resize(into.len().next_multiple_of(UNIT as usize), 0);
 }
 
-/// The checksum that a record in that place has.
+/// Returns the checksum of a record at this place.
 pub fn sum(secret: (u64, u64), place: Place, database: u32, key: &[u8], value: &[u8]) -> [u8; 16] {
     checksum(secret, &start(place, database, key, value), key, value)
 }
 
-/// The header up to the checksum.
+/// Returns the header up to the checksum.
 fn start(place: Place, database: u32, key: &[u8], value: &[u8]) -> [u8; SUM] {
     let mut header = [0; SUM];
     header[..4].copy_from_slice(&MAGIC.to_le_bytes());
@@ -55,7 +55,8 @@ fn checksum(secret: (u64, u64), header: &[u8], key: &[u8], value: &[u8]) -> [u8;
     hasher.finish128().as_bytes()
 }
 
-/// Database, key and where the value is, of a record that is whole and in its place.
+/// Returns database, key and position of the value, if the record is intact and belongs to this
+/// place.
 pub fn parse(secret: (u64, u64), place: Place, record: &[u8]) -> Option<(u32, &[u8], Range<usize>)> {
     let word = |at: usize| Some(u32::from_le_bytes(record.get(at..at + 4)?.try_into().ok()?));
     if word(0)? != MAGIC || record.get(16..24)? != place.word().to_le_bytes() {

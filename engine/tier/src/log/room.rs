@@ -1,5 +1,5 @@
-//! Room for the next segment, below the limit and on the disk. The last one belongs to compaction: what lives in a segment must go
-//! elsewhere before its file can.
+//! Space for the next segment, below the limit and on the disk. The last segment is reserved for
+//! compaction, because live records must be moved before the file of a segment can be removed.
 
 use super::place::{SEGMENTS, live_in};
 use super::segment::{self, Segment};
@@ -8,26 +8,28 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Where only so many segments more can be written, even those that are mostly alive are compacted, and quicker.
+/// If only this many segments can still be written, compaction also handles segments with few dead
+/// records, and runs faster.
 const NEAR: u64 = 5;
 
-/// Segments below the limit that must be free, the one to be written included.
+/// Number of segments that must be free below the limit, including the one to be written.
 pub const DEMOTION: u64 = 2;
 pub const COMPACTION: u64 = 1;
 const RETRY: Duration = Duration::from_millis(10);
 
 impl Log {
-    /// Room for one more segment for demotion, which leaves another to compaction.
+    /// Whether fewer than `spare` segments fit below the limit.
     pub fn at_limit(&self, spare: u64) -> bool {
         self.limit > 0 && self.file_bytes() + spare * self.segment_size > self.limit
     }
 
-    /// Whether compaction must make room where there is little to win, and quickly.
+    /// Whether compaction must free space quickly, even if it gains little.
     pub fn is_short(&self) -> bool {
         self.has_no_room || self.at_limit(NEAR)
     }
 
-    /// As `at_limit`, once the segments in which nothing lives are gone: no timer removes them while a file is loaded.
+    /// Does the same as `at_limit` after removing segments without live records, because no timer
+    /// removes them while a file is loaded.
     fn is_full(&mut self, spare: u64) -> bool {
         if self.at_limit(spare) {
             self.remove_empty();
@@ -55,7 +57,7 @@ impl Log {
                     closed.close();
                 }
                 if number < self.next {
-                    self.clean.clear(); // numbers begin anew, and so do places
+                    self.clean.clear(); // segment numbers start again, so places are reused
                 }
                 self.next = number + 1;
                 self.segments.insert(number, segment);
@@ -75,7 +77,8 @@ impl Log {
         }
     }
 
-    /// Beside room for one more, which compaction may need; that is taken first.
+    /// Creates a segment for demotion. First reserves space for another one, which compaction may
+    /// need.
     fn make_segment(&mut self, path: PathBuf) -> io::Result<(Segment, bool)> {
         if self.reserve.is_none() {
             self.reserve = Some(Segment::create(self.directory.join("reserve.segment"), self.segment_size)?);
@@ -83,7 +86,7 @@ impl Log {
         Ok((Segment::create(path, self.segment_size)?, false))
     }
 
-    /// From that room, when the disk has no other.
+    /// Creates a segment for compaction, from the reserve if the disk has no other space.
     fn make_last_segment(&mut self, path: PathBuf) -> io::Result<(Segment, bool)> {
         match Segment::create(path.clone(), self.segment_size) {
             Err(error) if segment::is_full(&error) => {
@@ -102,14 +105,14 @@ impl Log {
         number
     }
 
-    /// The same for those who ask for each value: not more often than a tick does.
+    /// Calls `retry`, but not more often than once per tick. For callers that handle many values.
     pub fn retry_now_and_then(&mut self) {
         if self.tried.elapsed() >= RETRY {
             self.retry();
         }
     }
 
-    /// Looks whether a log that refused can take values again.
+    /// Checks whether a log that refused values can accept them again.
     pub fn retry(&mut self) {
         if self.state() == State::Ok {
             return;

@@ -1,5 +1,6 @@
-//! The files of segments. Room on the disk is taken for a whole segment before anything is written there: so a disk that is full is
-//! noticed where nothing has been promised yet, and one more segment can be held back for compaction.
+//! The files of segments. Disk space for an entire segment is allocated before it is written. A
+//! full disk is therefore detected before a record is accepted, and one more segment can be
+//! reserved for compaction.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,14 +11,16 @@ use std::sync::Arc;
 
 pub struct Segment {
     pub file: Arc<File>,
-    /// The same for reads past the page cache, where the file system knows that.
+    /// The same file, opened for reads that bypass the page cache, if the file system supports
+    /// this.
     pub direct: Arc<File>,
     path: PathBuf,
     pub size: u64,
 }
 
 impl Segment {
-    /// An empty file for which so many bytes are free; what a failing disk has left there under that name is gone.
+    /// Creates an empty file with allocated space of `room` bytes. An old file of that name is
+    /// truncated.
     pub fn create(path: PathBuf, room: u64) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
         if let Err(error) = take_room(&file, room) {
@@ -35,7 +38,7 @@ impl Segment {
         Ok(Self { path, ..self })
     }
 
-    /// Nothing more will be written: gives back the room that is left.
+    /// Releases unused space, because nothing more is written.
     pub fn close(&self) {
         let _ = self.file.set_len(self.size);
     }
@@ -45,7 +48,8 @@ impl Segment {
     }
 }
 
-/// The file's length stays as it is. Some file systems cannot promise room; there a write finds out.
+/// Allocates space without changing the length of the file. Some file systems cannot do this;
+/// there, a lack of space is detected by a write.
 fn take_room(file: &File, room: u64) -> io::Result<()> {
     // SAFETY: the descriptor is open.
     if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, room as libc::off_t) } == 0 {

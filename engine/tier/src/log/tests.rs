@@ -24,7 +24,7 @@ fn a_record_is_read_back_before_and_after_it_is_written() {
 }
 
 #[test]
-fn every_flipped_bit_and_every_truncation_is_noticed() {
+fn every_flipped_bit_and_every_truncation_is_detected() {
     let (path, log, place) = record(b"key", b"value");
     let bytes = log.pending.clone();
     for bit in 0..(HEADER + 8) * 8 {
@@ -60,16 +60,16 @@ fn the_longest_record_has_a_length_that_fits_a_word() {
 }
 
 #[test]
-fn a_full_log_whose_records_were_released_takes_others_without_a_tick() {
+fn a_full_log_with_released_records_accepts_others_without_a_tick() {
     let path = std::env::temp_dir().join(format!("tier-log-{}-full", std::process::id()));
     let mut log = Log::open(&path, 4096, 4 * 4096).expect("a log");
-    // Live bytes are counted for the process: numbers that no other test uses.
+    // Live bytes are counted per process, so each test uses its own segment numbers.
     log.next = 1000;
     let value = [0; 1000];
     let places: Vec<Place> = std::iter::from_fn(|| log.append(1, 0, b"key", &value)).collect();
     assert_eq!(log.state(), State::Full);
     log.retry();
-    assert_eq!(log.state(), State::Full, "all of it lives");
+    assert_eq!(log.state(), State::Full, "all records are live");
     places.into_iter().for_each(Place::release);
     log.retry();
     assert!(log.append(1, 0, b"key", &value).is_some());
@@ -86,7 +86,7 @@ fn a_directory_has_one_owner() {
 }
 
 #[test]
-fn a_value_that_goes_as_it_came_needs_no_record() {
+fn an_unchanged_value_needs_no_new_record() {
     let (path, mut log, place) = record(b"key", b"value");
     for (key, value) in [(&b"key"[..], &b"other"[..]), (b"key", b"valu"), (b"another", b"value")] {
         log.leave(place, 3, b"key", b"value");
@@ -106,10 +106,10 @@ fn a_value_that_goes_as_it_came_needs_no_record() {
 }
 
 #[test]
-fn a_record_whose_segment_is_gone_is_not_used_again() {
+fn a_record_of_a_removed_segment_is_not_reused() {
     let path = std::env::temp_dir().join(format!("tier-log-{}-left", std::process::id()));
     let mut log = Log::open(&path, 4096, 0).expect("a log");
-    // Live bytes are counted for the process: numbers that no other test uses.
+    // Live bytes are counted per process, so each test uses its own segment numbers.
     log.next = 2000;
     let place = log.append(1, 0, b"key", b"value").expect("a record");
     place.release();
@@ -120,20 +120,20 @@ fn a_record_whose_segment_is_gone_is_not_used_again() {
     log.remove_empty();
     assert!(log.reuse(1, 0, b"key", b"value").is_none());
 
-    // Numbers begin anew some day; what was left before means nothing then.
+    // When segment numbers start again, remembered records are invalid.
     let place = log.append(1, 0, b"key", b"value").expect("a record");
     log.leave(place, 0, b"key", b"value");
     log.next = SEGMENTS as u32;
-    log.start_segment(room::DEMOTION).expect("room");
+    log.start_segment(room::DEMOTION).expect("space for a segment");
     assert!(log.active.expect("started") < 2000);
     assert!(log.reuse(1, 0, b"key", b"value").is_none());
     drop(log);
     fs::remove_dir_all(path).expect("removed");
 }
 
-/// What a forked process makes of it: its exit code.
+/// Runs `act` in a forked process and returns its exit code.
 fn in_child(act: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the child does what a saving child of the server does, and ends without more.
+    // SAFETY: the child does the same as a saving child of the server, and exits afterwards.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -146,13 +146,13 @@ fn in_child(act: impl FnOnce() -> bool) -> i32 {
 }
 
 #[test]
-fn a_forked_child_reads_what_was_there_and_ends_where_it_cannot() {
+fn a_forked_child_reads_all_records_and_exits_if_it_cannot() {
     let path = std::env::temp_dir().join(format!("tier-log-{}-child", std::process::id()));
     let mut log = Log::open(&path, 1 << 20, 0).expect("a log");
     let value = |number: usize| vec![number as u8; 900 + number % 200];
     let key = |number: usize| format!("key {number}").into_bytes();
     let places: Vec<Place> =
-        (0..3000).map(|number| log.append(1, 0, &key(number), &value(number)).expect("room")).collect();
+        (0..3000).map(|number| log.append(1, 0, &key(number), &value(number)).expect("space")).collect();
     let read_all = |log: &mut Log| {
         (0..3000).rev().all(|number| {
             log.read(places[number], &key(number)).is_ok_and(|found| found == value(number))
@@ -169,20 +169,20 @@ fn a_forked_child_reads_what_was_there_and_ends_where_it_cannot() {
 }
 
 #[test]
-fn the_last_segment_below_the_limit_is_for_what_moves() {
+fn the_last_segment_below_the_limit_is_reserved_for_compaction() {
     let path = std::env::temp_dir().join(format!("tier-log-{}-moves", std::process::id()));
     let mut log = Log::open(&path, 4096, 4 * 4096).expect("a log");
-    // Live bytes are counted for the process: numbers that no other test uses.
+    // Live bytes are counted per process, so each test uses its own segment numbers.
     log.next = 3000;
     let value = [0; 1000];
     let places: Vec<Place> = std::iter::from_fn(|| log.append(1, 0, b"key", &value)).collect();
     let (dead, moved) = places.split_at(places.len() - 1);
     dead[..2].iter().for_each(|place| place.release());
-    let moved_to = log.append_moved(1, 0, b"key", &value).expect("room for what moves");
+    let moved_to = log.append_moved(1, 0, b"key", &value).expect("space for compaction");
     assert!(moved_to.segment() > moved[0].segment());
     log.retry();
     assert_eq!(log.state(), State::Full);
-    assert!(log.append(1, 0, b"key", &value).is_none(), "what moves may need the rest");
+    assert!(log.append(1, 0, b"key", &value).is_none(), "compaction may need the rest");
     assert!(log.append_moved(1, 0, b"key", &value).is_some());
     dead[2..].iter().for_each(|place| place.release());
     log.retry();
