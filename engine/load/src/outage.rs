@@ -1,46 +1,49 @@
-//! The outage account: for how long a shard gave no good reply, and what happened to requests meanwhile.
+//! Outage accounting: for how long a shard returned no successful reply, and what happened to
+//! requests during that time.
 //!
-//! Each thread keeps the times in which it had no success; a shard was out when none of them had any.
+//! Each thread records the periods in which it had no success. A shard was unavailable while no
+//! thread had any.
 
 use std::collections::BTreeMap;
 
-/// A shorter pause is not kept by itself: it is latency.
+/// A shorter time without a reply counts as latency, not as a gap.
 const SILENCE: u64 = 1_000_000_000;
-/// Gaps of failing requests that are shorter are errors, not an outage.
+/// Shorter gaps with failed requests count as errors, not as an outage.
 const SHORTEST: u64 = 1_000_000;
 
-/// From the last good reply before to the first after it, in nanoseconds of the run's clock.
+/// Time from the last successful reply before the gap to the first one after it, in nanoseconds of
+/// the run's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     pub began: u64,
-    /// `None`: there was none until the end.
+    /// `None`: the gap lasted until the end of the run.
     pub ended: Option<u64>,
 }
 
-/// What one thread knows of one shard.
+/// Data of one thread about one shard.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     last_good: u64,
-    /// When requests began to fail since the last good reply.
+    /// Whether requests have failed since the last successful reply.
     failing: bool,
     gaps: Vec<Gap>,
-    /// Errors with their time, in order: they belong to the outage that contains it.
+    /// Errors with their time, in order. Each belongs to the outage that contains its time.
     events: Vec<(u64, Event)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     Error(String, u64),
-    /// Sent, and never answered: it may or may not have been executed.
+    /// Sent without a reply: the command may or may not have been executed.
     Lost(u64),
     Retried(u64),
 }
 
-/// So many distinct entries; errors that come together are one.
+/// Maximum number of entries. Identical errors within a millisecond are one entry.
 const MAX_EVENTS: usize = 100_000;
 
 impl Account {
-    /// A good reply to a request written at `sent`.
+    /// Records a successful reply to a request that was written at `sent`.
     #[inline]
     pub fn good(&mut self, now: u64, sent: u64) {
         if self.failing || now - self.last_good > SILENCE {
@@ -63,7 +66,7 @@ impl Account {
         if !matches!(event, Event::Retried(_)) {
             self.failing = true;
         }
-        // A burst of the same within a millisecond is one entry.
+        // Identical events within a millisecond are one entry.
         if let Some((at, last)) = self.events.last_mut() {
             let same = now - *at < 1_000_000;
             match (last, &event) {
@@ -85,7 +88,8 @@ impl Account {
         }
     }
 
-    /// At the end of the run; `oldest` is when the oldest request was sent that still waits.
+    /// Completes the account at the end of the run. `oldest` is the send time of the oldest request
+    /// without a reply.
     pub fn finish(&mut self, now: u64, oldest: Option<u64>) {
         let silent = oldest.is_some_and(|sent| now.saturating_sub(sent) > SILENCE);
         if (self.failing && now - self.last_good >= SHORTEST) || silent {
@@ -95,7 +99,7 @@ impl Account {
     }
 }
 
-/// One outage of a shard, over all threads.
+/// One outage of a shard, for all threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
     pub gap: Gap,
@@ -104,7 +108,7 @@ pub struct Outage {
     pub retried: u64,
 }
 
-/// The outages of one shard: the times in which no thread had a good reply.
+/// Returns the outages of one shard: the periods in which no thread received a successful reply.
 pub fn outages(accounts: &[&Account]) -> Vec<Outage> {
     let mut gaps: Option<Vec<Gap>> = None;
     for account in accounts.iter().filter(|account| account.last_good > 0 || !account.events.is_empty()) {
@@ -130,7 +134,7 @@ pub fn outages(accounts: &[&Account]) -> Vec<Outage> {
     found
 }
 
-/// The times that are in both lists.
+/// Returns the periods that are in both lists.
 fn both(left: &[Gap], right: &[Gap]) -> Vec<Gap> {
     let end = |gap: &Gap| gap.ended.unwrap_or(u64::MAX);
     let mut common = Vec::new();
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_with_success_is_no_outage() {
+    fn success_in_one_thread_means_no_outage() {
         let mut one = Account::default();
         one.good(100 * MS, 99 * MS);
         one.happened(130 * MS, Event::Lost(3));

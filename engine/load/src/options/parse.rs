@@ -1,4 +1,4 @@
-//! Arguments -> options. Everything that can be known to be wrong before the load starts is refused here.
+//! Arguments -> options. Rejects everything that can be detected as invalid before the load starts.
 
 use crate::keys::Pattern;
 use crate::options::check::check;
@@ -8,7 +8,7 @@ use crate::options::{Command, Live, Options, Protocol, Requests, Size};
 use lexopt::Arg;
 use std::ffi::OsString;
 
-/// What else the arguments may ask for.
+/// Result of parsing the arguments.
 #[derive(Debug)]
 pub enum Asked {
     Load(Box<Options>),
@@ -16,7 +16,7 @@ pub enum Asked {
     Version,
 }
 
-/// Dashes that word processors make of `-` and `--`.
+/// Dashes that word processors substitute for `-` and `--`.
 const TYPOGRAPHIC: [char; 4] = ['\u{2010}', '\u{2012}', '\u{2013}', '\u{2014}'];
 
 pub fn parse(arguments: Vec<OsString>) -> Result<Asked, String> {
@@ -29,7 +29,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Asked, String> {
             Arg::Long("version") | Arg::Short('v') => return Ok(Asked::Version),
             Arg::Short(letter) => {
                 let name =
-                    long(letter).ok_or_else(|| format!("-{letter} is no option; --help lists them"))?;
+                    long(letter).ok_or_else(|| format!("-{letter} is not an option; see --help"))?;
                 take(name, &mut options, &mut seen, &mut parser)?;
             }
             Arg::Long(name) => {
@@ -69,15 +69,15 @@ fn long(letter: char) -> Option<&'static str> {
 fn stray(value: &str) -> String {
     match value.strip_prefix(TYPOGRAPHIC) {
         Some(rest) => format!(
-            "{value} begins with a typographic dash, as word processors write it: \
+            "{value} starts with a typographic dash, as inserted by word processors: \
              type --{} with two plain hyphens",
             rest.trim_start_matches(TYPOGRAPHIC).trim_start_matches('-')
         ),
-        None => format!("{value} is not an option; --help lists them"),
+        None => format!("{value} is not an option; see --help"),
     }
 }
 
-/// What was said expressly, where the default would hide it.
+/// Options that were given explicitly, where the parsed value does not show it.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub requests: bool,
@@ -98,7 +98,7 @@ fn take(
     if flag(name, options) {
         return Ok(());
     }
-    let value = parser.value().map_err(|_| format!("--{name} needs a value, or is no option"))?;
+    let value = parser.value().map_err(|_| format!("--{name} needs a value, or is not an option"))?;
     let value = value.into_string().map_err(|_| format!("--{name}: the value is not UTF-8"))?;
     let taken = connection(name, &value, options, seen)
         .or_else(|| load(name, &value, options, seen))
@@ -106,10 +106,10 @@ fn take(
         .or_else(|| output(name, &value, options));
     match taken {
         Some(Ok(())) => Ok(()),
-        // A password must not come out again, whatever is wrong with it.
+        // The password must not appear in the error message.
         Some(Err(why)) if matches!(name, "authenticate" | "uri") => Err(format!("--{name}: {why}")),
         Some(Err(why)) => Err(format!("--{name}: {value} {why}")),
-        None => Err(format!("--{name} is no option; --help lists them")),
+        None => Err(format!("--{name} is not an option; see --help")),
     }
 }
 
@@ -130,7 +130,7 @@ fn flag(name: &str, options: &mut Options) -> bool {
         "pin-threads" => options.pin_threads = true,
         "retry-on-error" => options.retry_on_error = true,
         "endless" => options.endless = true,
-        // Connections are always opened again.
+        // Connections are always reopened.
         "reconnect-on-error" | "debug" => {}
         _ => return false,
     }
@@ -254,11 +254,11 @@ fn load(name: &str, value: &str, options: &mut Options, seen: &mut Seen) -> Take
     }
 }
 
-/// For the `--command` before it.
+/// Applies `change` to the preceding `--command`.
 fn of_command(options: &mut Options, change: impl FnOnce(&mut Command) -> Taken) -> Taken {
     match options.commands.last_mut() {
         Some(command) => change(command),
-        None => Some(Err("stands before any --command".into())),
+        None => Some(Err("must follow a --command".into())),
     }
 }
 
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_command_lines_mean_what_they_say() {
+    fn published_command_lines_are_parsed() {
         let populate = options(
             "-s h -p 12000 --hide-histogram --key-maximum=75000000 -n allkeys -d 500 --key-pattern=P:P --ratio=1:0",
         );
@@ -366,44 +366,44 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        for (line, said) in [
+    fn invalid_options_are_rejected_with_the_reason() {
+        for (line, expected) in [
             ("\u{2013}pipeline=20", "type --pipeline=20 with two plain hyphens"),
             ("--statsd-host=x", "--statsd-host is not supported"),
             ("-P memcache_text", "the protocols are redis, resp2 and resp3"),
             ("--key-pattern=P:R", "P must be on both"),
             ("--key-pattern=X:R", "the patterns are"),
             ("--key-stddev=3", "need the key pattern G"),
-            ("--key-minimum=5 --key-maximum=4", "above --key-maximum"),
-            ("--test-time=3 -n 5", "excludes --requests"),
-            ("--ratio=0:0", "asks for nothing"),
-            ("--nonsense=3", "is no option"),
+            ("--key-minimum=5 --key-maximum=4", "must not exceed --key-maximum"),
+            ("--test-time=3 -n 5", "cannot be used with --requests"),
+            ("--ratio=0:0", "generates no requests"),
+            ("--nonsense=3", "is not an option"),
             ("-c", "needs a value"),
             ("-c 0", "greater than 0"),
             ("-c many", "is not a number"),
-            ("--key-zipf-exp=5 --key-pattern=Z:Z", "between 0 and 5"),
+            ("--key-zipf-exp=5 --key-pattern=Z:Z", "greater than 0 and less than 5"),
             ("populate", "is not an option"),
-            ("--rate=0", "above 0"),
-            ("--command-ratio=3", "before any --command"),
-            ("--clients-start=2", "belong together"),
+            ("--rate=0", "greater than 0"),
+            ("--command-ratio=3", "must follow a --command"),
+            ("--clients-start=2", "must be used together"),
             ("--multi-key-get=3", "--multi-key-get is not supported"),
             ("--cluster-mode --command=ping", "needs a __key__"),
             ("--find-max=fast", "is not a limit"),
-            ("--rate=10 --rate-limiting=10", "excludes"),
-            ("--endless --test-time=3", "excludes"),
-            ("--endless -n 3", "excludes"),
-            ("--endless --run-count=2", "excludes"),
+            ("--rate=10 --rate-limiting=10", "cannot be used with"),
+            ("--endless --test-time=3", "cannot be used with"),
+            ("--endless -n 3", "cannot be used with"),
+            ("--endless --run-count=2", "cannot be used with"),
             ("--rate-wave=20:60", "needs --rate"),
             ("--rate=10 --rate-wave=100:60", "is not a wave"),
             ("--rate=10 --rate-wave=20:0", "is not a wave"),
         ] {
             let message = refusal(line);
-            assert!(message.contains(said), "{line}: {message}");
+            assert!(message.contains(expected), "{line}: {message}");
         }
     }
 
     #[test]
-    fn a_password_does_not_come_out_again() {
+    fn error_messages_do_not_contain_the_password() {
         assert!(!refusal("--uri=http://u:secret@h").contains("secret"));
         let options = options("--uri=rediss://me:secret@[::1]:7000/3");
         assert_eq!((options.host.as_str(), options.port, options.database), ("::1", 7000, 3));
