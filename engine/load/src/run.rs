@@ -85,13 +85,13 @@ fn measure(options: &Options, live: &mut Live) -> Result<bool, String> {
         let seed = if options.randomize { rand::random() } else { 0x5eed };
         let shared = Shared::new(options.clone(), Workload::new(options), session.clone(), topology, seed);
         let shared = Arc::new(shared);
-        *current.lock().expect("a thread that panics ends the process") = Some(Arc::clone(&shared));
+        *current.lock().expect("a thread that panics aborts the process") = Some(Arc::clone(&shared));
         if stopped.load(Ordering::Acquire) {
             // The signal arrived before `current` was set.
             shared.end();
         }
         let report = gather(&shared, number, live, warning, &stopped);
-        *current.lock().expect("a thread that panics ends the process") = None;
+        *current.lock().expect("a thread that panics aborts the process") = None;
         report.map(Some)
     };
     if let Some(limit) = options.find_max {
@@ -148,7 +148,7 @@ fn watch_signals(stopped: &Arc<AtomicBool>, current: &Arc<Mutex<Option<Arc<Share
     std::thread::spawn(move || {
         for _ in signals.forever() {
             stopped.store(true, Ordering::Release);
-            if let Some(shared) = &*current.lock().expect("a thread that panics ends the process") {
+            if let Some(shared) = &*current.lock().expect("a thread that panics aborts the process") {
                 shared.end();
             }
         }

@@ -93,7 +93,7 @@ pub struct Command {
     pub class: Class,
     pub keys: Keys,
     pub handling: Handling,
-    /// What is known about the safety of its replies.
+    /// Known safety of its replies.
     pub proof: Proof,
 }
 

@@ -9,7 +9,7 @@
 use crate::command::Handling;
 use resp::Args;
 
-/// What is known about the replies to a command.
+/// Known safety of the replies to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No reply of the engine contains line breaks of the request outside a value.

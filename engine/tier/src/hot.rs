@@ -86,11 +86,11 @@ mod tests {
         let bytes = hot.bytes();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..5000 {
-            seen.insert(hot.draw().expect("there are some").1.key.clone());
+            seen.insert(hot.draw().expect("there are names").1.key.clone());
         }
         assert_eq!(seen.len(), 100);
         while hot.len() > 1 {
-            let place = hot.draw().expect("there are some").0;
+            let place = hot.draw().expect("there are names").0;
             hot.remove(place);
         }
         assert_eq!(hot.bytes(), bytes / 100);

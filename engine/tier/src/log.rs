@@ -3,7 +3,7 @@
 //!
 //! The log is a cache and starts empty with every process. Records are collected in memory and
 //! written to the file in large blocks. If the file cannot be written, they remain readable in
-//! memory and no more records are accepted.
+//! memory, and further records are rejected.
 
 mod child;
 mod clean;

@@ -229,7 +229,7 @@ mod tests {
             before.map(|time| self.1.remove(&time));
             self.1.insert(self.2, key);
             if self.1.len() > self.3 {
-                let (_, oldest) = self.1.pop_first().expect("there are some");
+                let (_, oldest) = self.1.pop_first().expect("there are entries");
                 self.0.remove(&oldest);
             }
             before.is_some()

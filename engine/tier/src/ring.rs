@@ -100,7 +100,7 @@ impl<T> Ring<T> {
         self.reads.len() - self.free.len()
     }
 
-    /// Whether no more reads may be queued.
+    /// Whether the maximum number of reads is in flight.
     pub fn is_full(&self) -> bool {
         self.under_way() >= MOST
     }
@@ -137,7 +137,7 @@ impl<T> Ring<T> {
         self.is_late = false;
     }
 
-    /// Submits queued reads. Those that the kernel does not accept now are submitted in the next
+    /// Submits queued reads. Reads that the kernel does not accept now are submitted in the next
     /// iteration.
     pub fn submit(&mut self) {
         self.is_late = true;

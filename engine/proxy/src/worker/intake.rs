@@ -48,7 +48,7 @@ impl Worker {
         } else if event.hangup {
             self.hung_up(id);
         } else if event.read {
-            // No more input may be handled now: leave it in the socket.
+            // Further input must wait: leave it in the socket.
             self.set_interest(id, |interest| interest.read = false);
         }
     }

@@ -115,8 +115,8 @@ impl Worker {
         self.released.push(db);
     }
 
-    /// Records that a request was answered with an error of its own. The shard does not refuse
-    /// requests in general, or has not checked that yet.
+    /// Records that a request was answered with an error that concerns only this request: the shard
+    /// does not refuse requests in general, or has not checked this yet.
     #[inline]
     pub(super) fn answered_with_error(&mut self, db: usize, pending: &Pending) {
         if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.concerns(pending)) {

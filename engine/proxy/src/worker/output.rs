@@ -9,7 +9,7 @@ use crate::worker::join::Join;
 use crate::worker::session::Then;
 use std::collections::VecDeque;
 
-/// Unread bytes of a long reply above which no more of it is read from the shard.
+/// Unread bytes of a long reply above which reading from the shard is suspended.
 const ENOUGH_TO_PASS: usize = 128 * 1024;
 
 #[derive(Debug)]

@@ -22,7 +22,7 @@ pub struct Subscription {
     pings: usize,
 }
 
-const MARK: &[u8] = b"shardboard-proxy: that was all";
+const MARK: &[u8] = b"shardboard-proxy: end of replies";
 
 impl Worker {
     pub(super) fn subscribe(

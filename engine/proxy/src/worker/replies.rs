@@ -279,8 +279,8 @@ impl Worker {
         self.dirty_clients = reuse(dirty, std::mem::take(&mut self.dirty_clients));
     }
 
-    /// Writes output that was held back when all replies are present, when nothing else is to be
-    /// done, or after a few rounds.
+    /// Writes output that was held back: when all replies are present, when there is no other work,
+    /// or after a few rounds.
     pub(super) fn flush_deferred(&mut self, is_idle: bool) {
         if self.deferred.is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! Cluster mode: each endpoint acts as the node that owns the slots of its own primaries.
+//! Cluster mode: each endpoint acts as the node that owns the slots of the
+//! primaries assigned to it.
 
 use crate::lab::{Lab, Proxy, SHARDS};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! A client of the chaos run: `chaos-redis-rs plain|cluster HOST PORT NAME WORKERS`. See ../../README.md.
+//! A client of the chaos run: `chaos-redis-rs plain|cluster HOST PORT NAME WORKERS`. See
+//! ../../README.md.
 
 use redis::cluster::{ClusterClient, ClusterConnection};
 use redis::{Client, Connection, ConnectionLike, RedisResult};
@@ -18,8 +19,9 @@ struct Arguments {
     workers: usize,
 }
 
-/// A connection that repeats nothing by itself, or the library's cluster client; opened again after an error. The
-/// cluster client needs that, too: one dead connection, to a node it has no slots of, and it never learns slots again.
+/// A connection without automatic retries, or the library's cluster client. Reopened after an
+/// error. The cluster client needs this as well: after the loss of one connection to a node without
+/// slots, it never updates its slots again.
 enum Link {
     Plain(Box<Client>, Option<Connection>),
     Cluster(ClusterClient, Option<ClusterConnection>),
@@ -41,7 +43,7 @@ impl Link {
                 if place.is_none() {
                     *place = Some(client.get_connection()?);
                 }
-                let answer = command.query(place.as_mut().expect("it was just put there"));
+                let answer = command.query(place.as_mut().expect("it was just set"));
                 if answer.as_ref().is_err_and(|error: &redis::RedisError| error.is_io_error()) {
                     *place = None;
                 }
@@ -53,17 +55,17 @@ impl Link {
                     connection.set_read_timeout(Some(PATIENCE))?;
                     *place = Some(connection);
                 }
-                command.query(place.as_mut().expect("it was just put there"))
+                command.query(place.as_mut().expect("it was just set"))
             }
         }
     }
 }
 
 fn now() -> f64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_secs_f64()
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is after 1970").as_secs_f64()
 }
 
-/// Does it and prints what happened; errors are results.
+/// Runs `call` and prints the result. An error is a result as well.
 fn timed<T>(words: &str, call: impl FnOnce() -> RedisResult<T>, show: impl Fn(Option<T>) -> String) {
     let began = now();
     let (shown, outcome) = match call() {
@@ -71,7 +73,7 @@ fn timed<T>(words: &str, call: impl FnOnce() -> RedisResult<T>, show: impl Fn(Op
         Err(error) => (show(None), error.to_string().replace(['\n', '\t'], " ")),
     };
     let line = format!("{words}{shown}\t{began:.6}\t{:.6}\t{outcome}\n", now());
-    // Nobody reads any more only when the run was broken off.
+    // Fails only if the run was aborted and the output is no longer read.
     let _ = std::io::stdout().lock().write_all(line.as_bytes());
 }
 
