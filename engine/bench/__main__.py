@@ -1,4 +1,4 @@
-"""`python engine/bench [NAME...]`: what the endpoint costs, against direct access in the same run. See README.md."""
+"""`python engine/bench [NAME...]`: measure the cost of the endpoint relative to direct access in the same run. See README.md."""
 
 import sys
 from pathlib import Path
@@ -13,12 +13,12 @@ from load import load
 from report import Report
 
 ROWS = {"throughput": throughput, "long": long, "nutcracker": nutcracker, "idle": idle, "latency": latency}
-# Of the load generator and the flash tier; not among those of the endpoint unless named.
+# Rows of the load generator and the flash tier. They run only if they are named.
 OTHERS = {"load": load, "flash": flash}
 
 
 def main() -> int:
-    """Exit status 1 when a limit was missed."""
+    """Run the rows. Return 1 if a limit was missed."""
     binary = Path(__file__).resolve().parent.parent / "target/release/shardboard-proxy"
     report = Report()
     for name in sys.argv[1:] or ROWS:

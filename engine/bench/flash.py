@@ -1,6 +1,6 @@
-"""What RAM a server with the flash tier takes, how long a replica takes to copy it, and what its misses do to those who ask for hot keys.
+"""Measure the RAM of a server with the flash tier, the time of a replica's full sync, and the effect of misses on hot keys.
 
-Servers alone, with the settings that the product gives them; `python -m bench tier` measures throughput.
+The servers run without the product, with its settings. `python -m bench tier` measures throughput.
 """
 
 import json
@@ -29,11 +29,11 @@ LOAD = Path(__file__).resolve().parent.parent / "target/release/shardboard-load"
 MODULE = Path(__file__).resolve().parent.parent / "target/release/libshardboard_tier.so"
 KEYS = int(os.environ.get("SHARDBOARD_BENCH_TIER_KEYS") or (30_000 if SMOKE else 1_000_000))
 COPIED = int(os.environ.get("SHARDBOARD_BENCH_TIER_RESYNC_MB") or (30 if SMOKE else 2000)) * 1000
-"""Keys of the copy."""
+"""Number of keys for the full sync."""
 SIZE = 1000
 IN_RAM = 0.3
 OF_A_HOT_KEY, OF_A_COLD_KEY, OF_NO_KEYS = 1150, 100, 4_000_000
-"""Bytes of RAM, about: the limit that leaves room for that share."""
+"""Approximate bytes of RAM, for a limit that holds this share of the values."""
 SECONDS = 1 if SMOKE else 5
 ROUNDS = 1 if SMOKE else 2
 AS_THE_PRODUCT = ["--repl-diskless-sync", "yes", "--repl-diskless-load", "on-empty-db", "--rdbcompression", "no"]
@@ -41,7 +41,7 @@ PREFIX = "memtier-"
 
 
 def flash(report: Report, _binary: Path) -> None:
-    """RAM by the limit and by cold key, the time of a copy, and P99 of hot keys."""
+    """Measure RAM in relation to the limit and per cold key, the time of a full sync, and P99 of hot keys."""
     memory(report)
     hot_keys(report)
     copies(report)
@@ -52,7 +52,7 @@ def ram_for(keys: int) -> int:
 
 
 def serve(lab: Lab, port: int, ram: int | None) -> valkey.Valkey:
-    """All in RAM, or with so much of it: 15 of 16 parts are for values, as the product has it."""
+    """Start a server with all values in RAM, or with `ram` bytes for values, 15/16 of `maxmemory` like in the product."""
     tier: list[str] = []
     if ram is not None:
         home = lab.directory / f"flash-{port}"
@@ -73,13 +73,13 @@ def run_load(port: int, *options: Any) -> dict[str, Any]:
 
 
 def fill(port: int, keys: int) -> None:
-    """Every key once, as fast as it goes."""
+    """Write every key once, as fast as possible."""
     every = ["--key-minimum", 1, "--key-maximum", keys, "--key-pattern", "P:P", "--requests", "allkeys"]
     run_load(port, "-c", 50, "--pipeline", 16, "--ratio", "1:0", *every)
 
 
 def memory(report: Report) -> None:
-    """Written three times over at full speed, read where all must come back, and with nothing left in RAM."""
+    """Measure RAM while values are written at full speed, after a burst of promotions, and with all values on flash."""
     lab, ram = Lab(ADDRESS), ram_for(KEYS)
     try:
         server = serve(lab, PORT, ram)
@@ -112,7 +112,7 @@ def memory(report: Report) -> None:
 
 
 def burst(server: valkey.Valkey) -> None:
-    """MGET brings every value back at once; a thousand keys in each packet."""
+    """Promote values with MGET, a thousand keys in each packet."""
     chosen, until = random.Random(1), time.monotonic() + SECONDS
     while time.monotonic() < until:
         pipeline = server.pipeline(transaction=False)
@@ -122,7 +122,7 @@ def burst(server: valkey.Valkey) -> None:
 
 
 def hot_keys(report: Report) -> None:
-    """What one who asks for hot keys alone waits, while others ask for 15 % that are on flash."""
+    """Measure the latency of a client that reads only hot keys, while 15 % of the reads of others miss."""
     lab = Lab(ADDRESS)
     try:
         for port, ram in ((PORT, None), (REPLICA, ram_for(KEYS))):
@@ -133,7 +133,7 @@ def hot_keys(report: Report) -> None:
         wide = [*gauss, "-c", 50, "--key-stddev", width, "--distinct-client-seed", "--randomize"]
         narrow = [*gauss, "-c", 1, "--key-stddev", KEYS * IN_RAM / 40, "--rate", 500, "--test-time", SECONDS]
         for _ in range(1 if SMOKE else 6):
-            run_load(REPLICA, *wide, "--test-time", SECONDS)  # until RAM holds what is asked for
+            run_load(REPLICA, *wide, "--test-time", SECONDS)  # until RAM holds the requested values
         half = run_load(REPLICA, *wide, "--test-time", SECONDS)["Ops/sec"] / 2
         found: dict[int, list[float]] = {PORT: [], REPLICA: []}
         for _ in range(ROUNDS):
@@ -150,7 +150,7 @@ def hot_keys(report: Report) -> None:
 
 @contextmanager
 def beside(port: int, options: list[Any]) -> Iterator[None]:
-    """A load at the same time."""
+    """Run a load at the same time."""
     thread = threading.Thread(target=run_load, args=(port, *options))
     thread.start()
     try:
@@ -160,7 +160,7 @@ def beside(port: int, options: list[Any]) -> Iterator[None]:
 
 
 def copies(report: Report) -> None:
-    """A replica's first copy, both in turn."""
+    """Measure a replica's first full sync, alternating between both servers."""
     took: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(ROUNDS):
         for on_flash, seconds in took.items():

@@ -1,5 +1,5 @@
-"""The rows of the load generator: against valkey-benchmark, against a server that delays known amounts, and against a prober
-of its own while a primary dies. Both sides of a ratio alternate within one run."""
+"""Rows of the load generator: compared with valkey-benchmark, with a server that adds known delays, and with a separate prober
+while a primary is killed. Both sides of a ratio alternate within one run."""
 
 import json
 import os
@@ -32,7 +32,7 @@ ROUNDS = 1 if SMOKE else int(os.environ.get("SHARDBOARD_BENCH_ROUNDS", "5"))
 
 
 def load(report: Report, _: Path) -> None:
-    """All rows of it."""
+    """Run all rows."""
     peak = against_valkey_benchmark(report)
     chosen_rate(report, peak / 2)
     known_delays(report)
@@ -41,7 +41,7 @@ def load(report: Report, _: Path) -> None:
 
 
 def run(*options: str, port: int = PORT) -> dict[str, Any]:
-    """The last line of the generator's live lines."""
+    """Return the last live line of the load generator."""
     line = [str(BINARY), "-s", ADDRESS, "-p", str(port), "--live-lines=-", "--hide-histogram", *options]
     lines = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
     end: dict[str, Any] = json.loads(lines[-1])
@@ -49,7 +49,7 @@ def run(*options: str, port: int = PORT) -> dict[str, Any]:
 
 
 def timed(work: Any) -> tuple[float, float]:
-    """What `work` returns, and the processor time of the child it ran."""
+    """Return the result of `work` and the CPU time of its child process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -57,7 +57,7 @@ def timed(work: Any) -> tuple[float, float]:
 
 
 def against_valkey_benchmark(report: Report) -> float:
-    """Peak and processor time per request, 50 connections on 2 threads; the peak of GETs one at a time is returned."""
+    """Measure peak rate and CPU time per request with 50 connections on 2 threads. Return the peak of GETs without pipelining."""
     lab = Lab(ADDRESS)
     peak = 0.0
     try:
@@ -87,7 +87,7 @@ def against_valkey_benchmark(report: Report) -> float:
 
 
 def valkey_benchmark(test: str, pipeline: int, count: int) -> float:
-    """Requests per second, with the keys and values of the other side."""
+    """Return requests per second, with the same keys and values as the load generator."""
     options = [
         "-t",
         test,
@@ -110,7 +110,7 @@ def valkey_benchmark(test: str, pipeline: int, count: int) -> float:
 
 
 def chosen_rate(report: Report, rate: float) -> None:
-    """A rate up to half of the peak is held."""
+    """Check that a rate of half of the peak is reached."""
     lab = Lab(ADDRESS)
     try:
         lab.server(PORT)
@@ -122,7 +122,7 @@ def chosen_rate(report: Report, rate: float) -> None:
 
 
 def arrival(notes: list[tuple[int, int, bytes]]) -> float:
-    """When the kernel got the bytes."""
+    """Return the time when the kernel received the bytes."""
     for _, kind, data in notes:
         if kind == SO_TIMESTAMPNS:
             seconds, nanos = struct.unpack("qq", data[:16])
@@ -131,7 +131,7 @@ def arrival(notes: list[tuple[int, int, bytes]]) -> float:
 
 
 class Double(threading.Thread):
-    """Answers OK after delays that it was given, and notes how long each reply really took it."""
+    """A server that answers OK after the given delays, and records the actual duration of each reply."""
 
     def __init__(self, delays: list[float]) -> None:
         super().__init__(daemon=True)
@@ -141,12 +141,12 @@ class Double(threading.Thread):
         self.took: list[float] = []
 
     def run(self) -> None:
-        """One connection after the other; what only looks around gets its PONG at once."""
+        """Serve one connection after the other. Connections of the initial check receive PONG immediately."""
         while True:
             connection, _ = self.listener.accept()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             waiting = b""
-            # A request waits from its arrival on, not from when this thread was woken up.
+            # The delay counts from the arrival of the request, not from the wake-up of this thread.
             connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             while True:
                 data, notes, _, _ = connection.recvmsg(65536, 64)
@@ -159,7 +159,7 @@ class Double(threading.Thread):
                 waiting = b""
 
     def answer(self, connection: socket.socket, arrived: float, at_once: bool) -> None:
-        """After the next delay."""
+        """Answer after the next delay."""
         if not at_once and len(self.took) < len(self.delays):
             delay = self.delays[len(self.took)]
             time.sleep(max(0.0, delay - 0.0005))
@@ -170,7 +170,7 @@ class Double(threading.Thread):
 
 
 def known_delays(report: Report) -> None:
-    """985 of 1,000 requests take 5 ms, 13 take 20, 2 take 80."""
+    """985 of 1,000 requests take 5 ms, 13 take 20 ms, and 2 take 80 ms."""
     kinds = [0.005] * 985 + [0.02] * 13 + [0.08] * 2
     delays = [kinds[(place * 619) % 1000] for place in range(1000 * max(1, ROUNDS // 2))]
     double = Double(delays)
@@ -185,7 +185,7 @@ def known_delays(report: Report) -> None:
 
 
 def stall(report: Report) -> None:
-    """A server that stands still for 500 ms while 200 requests a second are due."""
+    """A server stalls for 500 ms while 200 requests per second are due."""
     double = Double([0.0] * 100 + [0.5] + [0.0] * 100_000)
     double.start()
     file = Path(tempfile.gettempdir()) / f"shardboard-load-{os.getpid()}.json"
@@ -194,13 +194,13 @@ def stall(report: Report) -> None:
     totals = json.loads(file.read_text())["ALL STATS"]["Totals"]
     file.unlink()
     report.limit("a stall of 500 ms at a chosen rate, longest latency", end["max_us"] / 1000, 499, "ms", at_least=True)
-    # 100 requests were due meanwhile, and half of them waited for more than 250 ms: a twelfth of all 600.
+    # 100 requests were due during the stall. Half of them waited for more than 250 ms: a twelfth of all 600.
     slow = totals["Percentile Latencies"]["p91.66"]
     report.limit("the same, latency that a twelfth of all exceeds", slow, 240, "ms", at_least=True)
 
 
 class Prober(threading.Thread):
-    """Writes one key to whoever takes it, all the time; knows when it was last good before a gap, and first after."""
+    """Writes one key to primary and replica continuously. Records the last success before a gap and the first after it."""
 
     def __init__(self, ports: list[int], key: str) -> None:
         super().__init__(daemon=True)
@@ -209,7 +209,7 @@ class Prober(threading.Thread):
         self.running = True
 
     def run(self) -> None:
-        """Tries the primary and its replica in turn."""
+        """Try the primary and its replica alternately."""
         connections: dict[int, socket.socket] = {}
         while self.running:
             for port in self.ports:
@@ -225,12 +225,12 @@ class Prober(threading.Thread):
             time.sleep(0.001)
 
     def gap(self) -> float:
-        """The longest time without a success."""
+        """Return the longest time without a success."""
         return max(after - before for before, after in zip(self.good, self.good[1:], strict=False))
 
 
 def killed_primary(report: Report) -> None:
-    """A primary dies in the middle; its replica takes over by the engine's own election."""
+    """Kill a primary during the run. Its replica is promoted by an election of the engine."""
     off, late = [], []
     for _ in range(max(1, ROUNDS // 2)):
         lab = Lab(ADDRESS)

@@ -1,21 +1,21 @@
-"""Results, one line each, and whether a limit was kept."""
+"""Results, one per line, and whether each limit was met."""
 
 from statistics import median
 
 
 class Report:
-    """Prints as it goes."""
+    """Prints each result immediately."""
 
     def __init__(self) -> None:
         self.missed = 0
 
     def fact(self, name: str, values: list[float], unit: str) -> None:
-        """A number without a limit: the median, and all of them."""
+        """Report a number without a limit: the median and all values."""
         spread = " ".join(f"{value:,.2f}" for value in values)
         print(f"      {name}: {median(values):,.2f} {unit}  ({spread})", flush=True)
 
     def limit(self, name: str, value: float, limit: float, unit: str, *, at_least: bool = False) -> None:
-        """A number that has to be reached."""
+        """Report a number with a limit."""
         kept = value >= limit if at_least else value <= limit
         self.missed += not kept
         sign = ">=" if at_least else "<="

@@ -22,7 +22,7 @@ PORTS = [21950, 21951, 21952]
 PLAIN = [21960, 21961, 21962]
 ENDPOINT = 12950
 SMOKE = os.environ.get("SHARDBOARD_BENCH_SMOKE") == "1"
-"""As little as shows that it works."""
+"""Run as little as possible, to check that it works."""
 ROUNDS = 1 if SMOKE else 4
 KEYS = "1000"
 RATE = 10_000
@@ -32,7 +32,7 @@ PACE = Path(__file__).resolve().parent.parent / "target/release/examples/pace"
 
 
 def endpoint(lab: Lab, shards: list[dict[str, Any]], binary: Path, *, local: bool = True) -> Proxy:
-    """A proxy that hides the shards, with one thread. Shards of its own node have a Unix socket."""
+    """Start a proxy with one thread that hides the shards. With `local`, shards are on its node and have a Unix socket."""
     proxy = Proxy(lab, binary)
     if local:
         shards = [{**shard, "unix_socket": lab.unix_socket(shard["port"])} for shard in shards]
@@ -42,11 +42,11 @@ def endpoint(lab: Lab, shards: list[dict[str, Any]], binary: Path, *, local: boo
 
 
 def benchmark(*target: str, test: str, pipeline: int, threads: int = 3) -> float:
-    """Requests per second of valkey-benchmark with 50 connections, two or three seconds long.
+    """Return requests per second of valkey-benchmark with 50 connections, over two or three seconds.
 
-    With --cluster it takes a thread per shard by itself, so the other side gets as many. It also puts all keys of a
-    shard into one slot then, where the other side's are in as many slots as there are keys, each a table of its own:
-    with many keys that would compare what the engine pays for cache misses. A thousand keys are no matter to it."""
+    With --cluster it uses one thread per shard, so the other side uses the same number. It also puts all keys of a shard into
+    one slot, while the keys of the other side are in as many slots as there are keys, each with a separate table. With many
+    keys, the comparison would include the cache misses of the engine. With a thousand keys, this has no effect."""
     count = 15_000 if SMOKE else 1_500_000 if pipeline > 1 else 120_000
     if "--cluster" not in target and threads > 1:
         target = (*target, "--threads", str(threads))
@@ -56,14 +56,14 @@ def benchmark(*target: str, test: str, pipeline: int, threads: int = 3) -> float
 
 
 class CpuTime:
-    """Seconds of CPU that the processes of a lab and finished children have used since this was made."""
+    """CPU seconds used by the processes of a lab and by finished children since creation."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.before = self.now()
 
     def now(self) -> float:
-        """Up to now."""
+        """Return the total until now."""
         total = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
         for process in self.lab.processes:
             fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -71,17 +71,17 @@ class CpuTime:
         return total
 
     def spent(self) -> float:
-        """Since it was made."""
+        """Return the seconds since creation."""
         return self.now() - self.before
 
 
 def answered(metrics: dict[str, Any]) -> int:
-    """Replies so far."""
+    """Return the number of replies so far."""
     return sum(metrics["databases"][0]["responses"].values())
 
 
 def throughput(report: Report, binary: Path) -> None:
-    """Against a cluster client that goes to the shards itself; and what a request costs in the proxy."""
+    """Compare with a cluster client that accesses the shards directly, and measure the CPU time per request in the proxy."""
     lab = Lab(ADDRESS)
     try:
         proxy = endpoint(lab, lab.cluster(PORTS), binary)
@@ -105,7 +105,7 @@ def throughput(report: Report, binary: Path) -> None:
                 report.fact(f"through the proxy by one client thread, -P {pipeline} {test}", alone, "/s")
                 report.fact(f"direct, -P {pipeline} {test}", theirs, "/s")
                 report.fact(f"through the proxy, -P {pipeline} {test}", ours, "/s")
-                # On busy cores rates depend on who else runs; CPU time hardly does.
+                # On busy cores, rates depend on other processes; CPU time hardly does.
                 all_cpu = median(spent["direct"]) / median(spent["through"])
                 report.fact(f"CPU of client, shards and proxy, -P {pipeline} {test}, direct / through", [all_cpu], "x")
                 ratios.append(median(ours) / median(theirs))
@@ -117,7 +117,7 @@ def throughput(report: Report, binary: Path) -> None:
 
 
 def of_long_values(*target: str, ratio: str) -> float:
-    """Requests per second of ten connections, one request at a time each; every key is there."""
+    """Return requests per second of ten connections with one request at a time each. All keys exist."""
     seconds = 1 if SMOKE else 4
     keys = ["--key-minimum=1", "--key-maximum=30", f"--data-size={LONG}", "--distinct-client-seed"]
     load = ["--threads=1", "--clients=10", f"--ratio={ratio}", f"--test-time={seconds}"]
@@ -128,7 +128,7 @@ def of_long_values(*target: str, ratio: str) -> float:
 
 
 def long(report: Report, binary: Path) -> None:
-    """Values of 1 MB against direct access; what the proxy has of memory then."""
+    """Compare values of 1 MB with direct access, and measure the memory of the proxy."""
     lab = Lab(ADDRESS)
     try:
         proxy = endpoint(lab, lab.cluster(PORTS), binary)
@@ -151,11 +151,11 @@ def long(report: Report, binary: Path) -> None:
 
 
 def nutcracker(report: Report, binary: Path) -> None:
-    """Both proxies before three servers without cluster mode would need ours to be a client of plain servers, which
-    it is not: it gets the cluster, nutcracker gets the same number of plain ones."""
+    """Compare with nutcracker, which supports only servers without cluster mode. The proxy is tested with the cluster,
+    nutcracker with the same number of plain servers."""
     program = shutil.which("nutcracker", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
-        print("      our proxy / nutcracker: left out, nutcracker is not installed", flush=True)
+        print("      our proxy / nutcracker: skipped, nutcracker is not installed", flush=True)
         return
     lab = Lab(ADDRESS)
     try:
@@ -193,7 +193,7 @@ def nutcracker(report: Report, binary: Path) -> None:
 
 
 def idle(report: Report, binary: Path) -> None:
-    """Memory without clients, and with ten thousand that do nothing."""
+    """Measure memory without clients and with ten thousand idle ones."""
     wanted = 100 if SMOKE else 10_000
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -221,14 +221,14 @@ def idle(report: Report, binary: Path) -> None:
 
 
 def paced(ports: list[int]) -> dict[str, float]:
-    """P50 and P99 in microseconds; `ports[n]` serves the keys of shard n."""
+    """Return P50 and P99 in microseconds. `ports[n]` serves the keys of shard n."""
     target = [f"{ADDRESS}:{port}" for port in ports]
     output = subprocess.run([PACE, str(RATE), "2", *target], capture_output=True, text=True, check=True).stdout
     return json.loads(output)
 
 
 def latency(report: Report, binary: Path) -> None:
-    """Requests at a steady rate from 48 connections, evenly spaced; what the proxy adds at P50 and P99."""
+    """Measure the P50 and P99 that the proxy adds at a steady rate from 48 connections."""
     lab = Lab(ADDRESS)
     try:
         endpoint(lab, lab.cluster(PORTS), binary)

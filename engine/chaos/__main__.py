@@ -1,5 +1,5 @@
-"""`python engine/chaos [--short] [--seed N] [--modes …] [--clients …] [--events …]`: what client libraries see while
-shards and proxies fail, move and freeze under their load. See README.md. Exit status 1 when something was wrong."""
+"""`python engine/chaos [--short] [--seed N] [--modes …] [--clients …] [--events …]`: check the view of client libraries while
+shards and proxies fail, move and freeze under their load. See README.md. The exit status is 1 if a flaw was found."""
 
 import argparse
 import random
@@ -22,19 +22,19 @@ from clients import LIBRARIES, Library, Running
 from shardboard.loopback import claim_network
 
 BINARY = HERE.parent / "target/release/shardboard-proxy"
-# A database that hides its shards is for clients that know of one server; a cluster's for those that know it.
+# A hidden database is for clients of a single server, an `oss_cluster` database for cluster clients.
 KINDS = {"hidden": "plain", "oss_cluster": "cluster"}
 QUIET = 1.0
 
 
 def main() -> int:
-    """Runs every mode, prints a table for each."""
+    """Run every mode and print a table for each."""
     options = parse()
     libraries = [library for library in LIBRARIES if library.name in options.clients]
     present = [library for library in libraries if library.prepare()]
     for library in libraries:
         if library not in present:
-            print(f"{library.name}: left out, {library.needs} is not installed")
+            print(f"{library.name}: skipped, {library.needs} is not installed")
     print(f"seed {options.seed}")
     flaws = 0
     for mode in options.modes:
@@ -44,9 +44,9 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--short", action="store_true", help="valkey-py alone, each event once")
+    parser.add_argument("--short", action="store_true", help="only valkey-py, each event once")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--modes", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--clients", nargs="+", default=None, choices=[library.name for library in LIBRARIES])
@@ -58,7 +58,7 @@ def parse() -> argparse.Namespace:
 
 
 def chaos(mode: str, libraries: list[Library], events: list[str], dice: random.Random) -> list[Verdict]:
-    """One mode: clients start, events happen, clients end, the lists are read."""
+    """Run one mode: start the clients, trigger the events, stop the clients, and check the lists."""
     running: list[Running] = []
     happened: list[tuple[float, str]] = []
     with tempfile.TemporaryDirectory(prefix="shardboard-chaos-") as logs:
@@ -74,7 +74,7 @@ def chaos(mode: str, libraries: list[Library], events: list[str], dice: random.R
                 began = time.time()
                 happened.append((began, event))
                 EVENTS[event](world, dice)
-                print(f"  {mode}: {event}, whole again after {time.time() - began:.1f} s", flush=True)
+                print(f"  {mode}: {event}, recovered after {time.time() - began:.1f} s", flush=True)
             time.sleep(QUIET)
             return [judge(client, world, happened) for client in running]
         finally:
@@ -84,18 +84,18 @@ def chaos(mode: str, libraries: list[Library], events: list[str], dice: random.R
 
 
 def judge(client: Running, world: World, events: list[tuple[float, str]]) -> Verdict:
-    """One client's lines and its lists."""
+    """Check the output of one client and its lists."""
     judge = Judge(client.name, client.kind, events)
     try:
         judge.read(client.finish())
     except subprocess.TimeoutExpired:
-        judge.verdict.flaws.append("did not end: a connection is stuck")
+        judge.verdict.flaws.append("did not exit: a connection is stuck")
         return judge.verdict
     return judge.lists({key: world.held(key) for key in judge.keys})
 
 
 def show(mode: str, verdicts: list[Verdict]) -> int:
-    """The table of a mode; how many flaws there were."""
+    """Print the table of a mode. Return the number of flaws."""
     print(
         f"\n{mode:<20} {'requests':>9} {'written':>8} {'unknown':>8} {'excused':>8} {'repeated':>9} {'longest':>9}  flaws"
     )

@@ -1,4 +1,4 @@
-"""The client libraries: how each is built and started, and whether it can be on this machine."""
+"""The client libraries: how each is built and started, and whether it is available on this machine."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ WORKERS = 3
 
 @dataclass
 class Library:
-    """One client library; `needs` is the program without which it cannot run."""
+    """A client library. `needs` is the program that it requires."""
 
     name: str
     command: list[str]
@@ -22,7 +22,7 @@ class Library:
     build: list[str] = field(default_factory=list)
 
     def prepare(self) -> bool:
-        """Builds it; `False` when its language is not installed here."""
+        """Build the client. Return `False` if its language is not installed."""
         if self.needs and shutil.which(self.needs) is None:
             return False
         if self.build:
@@ -52,7 +52,7 @@ LIBRARIES = [
 
 
 class Running:
-    """A client process; its lines go to a file, so that it never waits for the harness."""
+    """A client process. It writes to a file, so that it never waits for the harness."""
 
     def __init__(self, library: Library, kind: str, at: tuple[str, int], log: Path) -> None:
         self.name, self.kind, self.log = f"{library.name} {kind}", kind, log
@@ -64,14 +64,14 @@ class Running:
         )
 
     def is_ready(self) -> bool:
-        """Whether it has begun; fails when it never will."""
+        """Whether the client has started. Raise if it has exited."""
         if self.process.poll() is not None:
             assert self.process.stderr is not None
             raise RuntimeError(f"{self.name} ended: {self.process.stderr.read().decode()}")
         return b"ready" in self.log.read_bytes()
 
     def finish(self) -> list[str]:
-        """Asks it to end, and gives what it printed; `TimeoutExpired` when a connection is stuck."""
+        """Stop the client and return its output. Raise `TimeoutExpired` if a connection is stuck."""
         _, complaint = self.process.communicate(timeout=60)
         self.output.close()
         if self.process.returncode != 0:
@@ -79,6 +79,6 @@ class Running:
         return self.log.read_text().splitlines()
 
     def abandon(self) -> None:
-        """Whatever it does."""
+        """Kill the client."""
         self.process.kill()
         self.process.wait()

@@ -1,4 +1,4 @@
-"""What happens to the world, one function each; each returns when the world is whole again."""
+"""The events, one function each. Each returns when the world has recovered."""
 
 import random
 import signal
@@ -10,19 +10,19 @@ from world import World, ask, expanded
 
 
 def failover(world: World, dice: random.Random) -> None:
-    """A replica is promoted in order: its primary waits for it, nothing may be lost."""
+    """Promote a replica with a planned failover. The primary waits for it, so nothing may be lost."""
     primary = dice.choice(world.primaries())
     replica = world.replica_of(primary)
     world.hand_over(replica)
     world.swap(primary)
-    # The clients and MOVED are faster than the console, sometimes.
+    # Clients and MOVED replies are sometimes faster than the console.
     time.sleep(dice.uniform(0, 0.5))
     world.push()
     world.in_sync(primary)
 
 
 def kill(world: World, dice: random.Random) -> None:
-    """A primary dies; its replica is promoted as the console does it; the dead process returns as a replica."""
+    """Kill a primary, promote its replica like the console does, and restart the process as a replica."""
     primary = dice.choice(world.primaries())
     replica = world.replica_of(primary)
     world.kill(primary)
@@ -34,7 +34,7 @@ def kill(world: World, dice: random.Random) -> None:
 
 
 def migrate(world: World, dice: random.Random) -> None:
-    """Slots with the clients' keys move from one primary to another, key by key."""
+    """Move slots with keys of the clients from one primary to another, key by key."""
     source, target = dice.sample(world.primaries(), 2)
     used = [slot for slot in sorted(world.slots_in_use()) if slot in expanded(source["slots"])]
     slots = set(dice.sample(used, min(len(used), 40))) | set(dice.sample(sorted(expanded(source["slots"])), 10))
@@ -46,7 +46,7 @@ def migrate(world: World, dice: random.Random) -> None:
 
 
 def move(world: World, slot: int, source: dict[str, Any], target: dict[str, Any]) -> None:
-    """One slot, as every tool does it."""
+    """Move one slot in the usual way."""
     assert ask(world.at(target), "CLUSTER", "SETSLOT", slot, "IMPORTING", source["id"]).startswith("+OK")
     assert ask(world.at(source), "CLUSTER", "SETSLOT", slot, "MIGRATING", target["id"]).startswith("+OK")
     while True:
@@ -61,7 +61,7 @@ def move(world: World, slot: int, source: dict[str, Any], target: dict[str, Any]
 
 
 def freeze(world: World, dice: random.Random) -> None:
-    """A primary answers nothing for a second."""
+    """Suspend a primary for a second."""
     server = world.servers[dice.choice(world.primaries())["port"]]
     server.send_signal(signal.SIGSTOP)
     try:
@@ -71,7 +71,7 @@ def freeze(world: World, dice: random.Random) -> None:
 
 
 def takeover(world: World, dice: random.Random) -> None:
-    """A new proxy process takes the sockets over; the clients of the old one have three seconds to leave it."""
+    """Start a new proxy process that takes over the sockets. Clients of the old one have three seconds to disconnect."""
     number = dice.randrange(len(world.proxies))
     old = world.proxies[number]
     world.proxies[number] = world.start_proxy(number)
@@ -82,7 +82,7 @@ def takeover(world: World, dice: random.Random) -> None:
 
 
 def restart(world: World, dice: random.Random) -> None:
-    """A proxy dies and is started again."""
+    """Kill a proxy and restart it."""
     number = dice.randrange(len(world.proxies))
     world.proxies[number].process.kill()
     world.proxies[number].process.wait()
@@ -91,7 +91,7 @@ def restart(world: World, dice: random.Random) -> None:
 
 
 def threads(world: World, dice: random.Random) -> None:
-    """The number of threads changes, twice."""
+    """Change the number of threads twice."""
     for count in (dice.choice([1, 3]), 2):
         world.threads = count
         for proxy in world.proxies:

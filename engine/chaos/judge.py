@@ -1,17 +1,17 @@
-"""What a client printed against what the shards hold: wrong answers, lost writes, repeated writes, stuck connections."""
+"""Compare the output of a client with the data of the shards: wrong replies, lost or repeated writes, stuck connections."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-# A request that took longer was stuck: nothing in the run justifies it. The clients' own patience is 10 s.
+# A longer request was stuck, because nothing in the run justifies it. The timeout of the clients is 10 s.
 STUCK = 8.0
-# A write acknowledged this long before its primary was killed may not have reached the replica.
+# A write acknowledged less than this time before its primary was killed may not have reached the replica.
 REPLICATION = 3.0
 
 
 @dataclass
 class Verdict:
-    """What one client saw."""
+    """Result of one client."""
 
     name: str
     requests: int = 0
@@ -26,7 +26,7 @@ class Verdict:
 
 @dataclass
 class Key:
-    """The writes to one key, in order; one worker at a time writes it."""
+    """The writes to one key, in order. Only one worker writes it."""
 
     written: dict[int, tuple[float, float]] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Key:
 
 
 class Judge:
-    """Reads the lines of one client, then the lists as the shards have them."""
+    """Checks the output of one client, and then the lists on the shards."""
 
     def __init__(self, name: str, kind: str, events: list[tuple[float, str]]) -> None:
         self.verdict = Verdict(name)
@@ -48,14 +48,14 @@ class Judge:
         self.values: dict[str, set[str]] = defaultdict(lambda: {"none"})
 
     def read(self, lines: list[str]) -> None:
-        """Everything it printed."""
+        """Check all lines of the output."""
         for line in lines:
             words = line.rstrip("\n").split("\t")
             if len(words) > 3:
                 self.request(words[0], words[1:-3], float(words[-3]), float(words[-2]), words[-1])
 
     def request(self, what: str, words: list[str], began: float, ended: float, outcome: str) -> None:
-        """One line."""
+        """Check one line."""
         verdict = self.verdict
         verdict.requests += 1
         verdict.longest = max(verdict.longest, ended - began)
@@ -78,12 +78,12 @@ class Judge:
             self.several(words[0], set(words[1].split(",")), began)
 
     def when(self, at: float) -> str:
-        """The event before that time."""
+        """Return the last event before a time."""
         before = [(began, event) for began, event in self.events if began <= at]
-        return f"{at - before[-1][0]:.1f} s after {before[-1][1]} began" if before else "before any event"
+        return f"{at - before[-1][0]:.1f} s after {before[-1][1]} started" if before else "before any event"
 
     def write(self, key: str, number: int, times: tuple[float, float], is_ok: bool) -> None:
-        """A number was appended to a list, or perhaps."""
+        """Check a write: a number was appended to a list, or its result is unknown."""
         state = self.keys[key]
         since = state.failing_since
         if since is not None and times[1] - since > STUCK:
@@ -99,29 +99,29 @@ class Judge:
         self.since_wait[key.strip("{}").rsplit(":", 1)[0]].append((key, number))
 
     def several(self, worker: str, said: set[str], began: float) -> None:
-        """The values of keys on many shards that were all set to the same number."""
+        """Check the values of keys on several shards that were all set to the same number."""
         if not said <= self.values[worker] and not self.excuse(began):
-            self.verdict.flaws.append(f"{worker}: MGET said {sorted(said)} instead of {sorted(self.values[worker])}")
+            self.verdict.flaws.append(f"{worker}: MGET returned {sorted(said)} instead of {sorted(self.values[worker])}")
 
     def waited(self, worker: str, is_confirmed: bool) -> None:
-        """WAIT said whether everything before it is on a replica."""
+        """Record whether WAIT confirmed that all earlier writes are on a replica."""
         for key, number in self.since_wait.pop(worker, []):
             if is_confirmed:
                 self.keys[key].confirmed.add(number)
 
     def last(self, key: str, value: str, began: float) -> None:
-        """The last element of a list, read by the only one who appends to it."""
+        """Check the last element of a list, which is read by the only worker that appends to it."""
         state = self.keys[key]
         allowed = {str(state.last) if state.last else "none"} | {str(number) for number in state.unknown}
         if value not in allowed and not self.excuse(state.written.get(state.last, (0, 0))[1]):
             self.verdict.flaws.append(f"{key} ends with {value} instead of {state.last}")
 
     def excuse(self, ended: float) -> bool:
-        """Whether what was acknowledged then may be lost by the death of a primary."""
+        """Whether writes acknowledged at this time may be lost because a primary was killed."""
         return any(ended - REPLICATION <= kill <= ended + REPLICATION for kill in self.kills)
 
     def lists(self, lists: dict[str, list[str]]) -> Verdict:
-        """What the shards hold in the end."""
+        """Check the final lists of the shards."""
         for key, state in self.keys.items():
             held = [int(value) for value in lists.get(key, [])]
             counted = Counter(held)
@@ -142,7 +142,7 @@ class Judge:
         return self.verdict
 
     def missing(self, key: str, state: Key, number: int, ended: float) -> None:
-        """An acknowledged write is not there."""
+        """Record that an acknowledged write is missing."""
         if number not in state.confirmed and self.excuse(ended):
             self.verdict.excused += 1
         else:
@@ -151,6 +151,6 @@ class Judge:
 
 
 def kind_of(outcome: str) -> str:
-    """Errors that differ in numbers and addresses only are of one kind."""
+    """Return the error without numbers and addresses."""
     words = [word for word in outcome.split() if not any(letter.isdigit() for letter in word)]
     return " ".join(words)[:90]

@@ -1,4 +1,4 @@
-"""The judge of the chaos run finds what it is there for."""
+"""The checks of the chaos run find the flaws that they are made for."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def wrote(number: int, outcome: str = "ok", at: float = 50.0) -> str:
     return f"w c:0:1 {number} {at} {at} {outcome}"
 
 
-def test_what_is_there_once_is_well() -> None:
+def test_writes_that_are_present_once_are_correct() -> None:
     lines = [wrote(1), "r c:0:1 1 50 50 ok", wrote(2, "lost"), "r c:0:1 2 50 50 ok", wrote(3), "r c:0:1 3 50 50 ok"]
     verdict = judged(lines, {"c:0:1": ["1", "2", "3"]})
     assert (verdict.flaws, verdict.acknowledged, verdict.unconfirmed) == ([], 2, 1)
@@ -37,21 +37,21 @@ def test_what_is_there_once_is_well() -> None:
         ([wrote(1), wrote(2), "r c:0:1 1 50 50 ok"], ["1", "2"], "ends with 1 instead of 2"),
         (["w c:0:1 1 10 30 ok"], ["1"], "stuck for 20.0 s"),
         ([wrote(1, "lost", 10), wrote(2, "lost", 15), wrote(3, "ok", 20)], ["3"], "could not be written for 10.0 s"),
-        (["m c:0 5 50 50 ok", "g c:0 5,4 50 50 ok"], [], "MGET said"),
+        (["m c:0 5 50 50 ok", "g c:0 5,4 50 50 ok"], [], "MGET returned"),
         (["t {c:0:t} 1 2 3 50 50 ok"], [], "half a transaction"),
     ],
 )
-def test_what_is_wrong_is_said(lines: list[str], held: list[str], flaw: str) -> None:
+def test_flaws_are_reported(lines: list[str], held: list[str], flaw: str) -> None:
     assert any(flaw in found for found in judged(lines, {"c:0:1": held}).flaws)
 
 
-def test_a_dead_primary_excuses_what_no_replica_confirmed() -> None:
+def test_a_killed_primary_excuses_unconfirmed_writes() -> None:
     lines = [wrote(1), "s c:0 1 50 50 ok", wrote(2)]
     assert judged(lines, {"c:0:1": ["1"]}, kill=50.5).excused == 1
     assert "although WAIT confirmed it" in judged(lines, {"c:0:1": ["2"]}, kill=50.5).flaws[0]
     assert "acknowledged 2 is lost" in judged(lines, {"c:0:1": ["1"]}, kill=90).flaws[0]
 
 
-def test_a_library_that_repeats_is_told_from_a_proxy_that_does() -> None:
+def test_writes_repeated_by_a_library_are_not_attributed_to_the_proxy() -> None:
     verdict = judged([wrote(1)], {"c:0:1": ["1", "1"]}, kind="cluster")
     assert (verdict.flaws, verdict.repeated) == ([], 1)

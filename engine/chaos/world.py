@@ -1,4 +1,4 @@
-"""Three primaries and three replicas, one proxy or one per node in front of them, and the part of agent and console."""
+"""Three primaries and three replicas, one proxy or one per node in front of them, and the tasks of agent and console."""
 
 import binascii
 import signal
@@ -14,12 +14,12 @@ REPLICAS = [21973, 21974, 21975]
 
 
 def ask(address: tuple[str, int], *args: Any) -> str:
-    """One command to a shard, and its reply as text."""
+    """Send one command to a shard and return the reply as text."""
     return say(address, *args).decode()
 
 
 class World:
-    """What the chaos happens to. `mode` is hidden or oss_cluster; `subnet` is of this run alone."""
+    """The servers and proxies of a run. `mode` is `hidden` or `oss_cluster`; `subnet` is used only by this run."""
 
     def __init__(self, mode: str, subnet: str, binary: Path) -> None:
         self.mode, self.binary = mode, binary
@@ -35,31 +35,31 @@ class World:
         self.start_proxies()
 
     def close(self) -> None:
-        """Ends everything that was started."""
+        """Stop all processes."""
         for server in self.servers.values():
             server.send_signal(signal.SIGCONT)
         self.lab.close()
 
-    # The proxies, and what agents tell them.
+    # The proxies, and the messages of agents to them.
 
     def start_proxies(self) -> None:
-        """One process per address."""
+        """Start one process per address."""
         self.proxies = [self.start_proxy(n) for n in range(len(self.addresses))]
         self.push()
 
     def start_proxy(self, number: int) -> Proxy:
-        """That of one node, anew or as the successor of the one there is."""
+        """Start the proxy of one node, or a successor of the running one."""
         return Proxy(self.lab, self.binary, f"proxy-{number}.sock")
 
     def database(self, number: int) -> dict[str, Any]:
-        """The database as the agent of one node describes it."""
+        """Return the database as described by the agent of one node."""
         proxies = [
             {"id": f"{n + 1:040x}", "address": address, "port": ENDPOINT, "local": n == number}
             for n, address in enumerate(self.addresses)
         ]
         shards = []
         for position, shard in enumerate(self.shards):
-            # A replica lives on another node than its primary; sockets of other nodes cannot be reached.
+            # A replica is on another node than its primary. Unix sockets of other nodes are not reachable.
             node = (position + position // 3) % len(proxies)
             described = {**shard, "proxy": proxies[node]["id"]}
             if node != number:
@@ -77,7 +77,7 @@ class World:
         }
 
     def push(self) -> None:
-        """The state of now, to all proxies."""
+        """Send the current state to all proxies."""
         self.version += 1
         for number, proxy in enumerate(self.proxies):
             proxy.apply(self.database(number), threads=self.threads)
@@ -85,37 +85,37 @@ class World:
     # The shards.
 
     def at(self, shard: dict[str, Any]) -> tuple[str, int]:
-        """Where it listens."""
+        """Return the address of a shard."""
         return (shard["address"], shard["port"])
 
     def primaries(self) -> list[dict[str, Any]]:
-        """In the order of their pairs."""
+        """Return the primaries in the order of their pairs."""
         return [shard for shard in self.shards if shard["role"] == "primary"]
 
     def replica_of(self, primary: dict[str, Any]) -> dict[str, Any]:
-        """The other process of the pair."""
+        """Return the other process of the pair."""
         position = self.shards.index(primary)
         return self.shards[(position + 3) % 6]
 
     def owner(self, slot: int) -> dict[str, Any]:
-        """The primary that serves a slot."""
+        """Return the primary that serves a slot."""
         return next(p for p in self.primaries() if any(first <= slot <= last for first, last in p["slots"]))
 
     def swap(self, primary: dict[str, Any]) -> None:
-        """The other process of the pair is the primary now."""
+        """Record that the other process of the pair is the primary."""
         replica = self.replica_of(primary)
         replica["role"], replica["slots"] = "primary", primary["slots"]
         primary["role"], primary["slots"] = "replica", []
 
     def give(self, slots: set[int], to: dict[str, Any]) -> None:
-        """These slots belong to that primary now."""
+        """Record that these slots belong to another primary."""
         owner = {slot: primary["port"] for primary in self.primaries() for slot in expanded(primary["slots"])}
         owner.update(dict.fromkeys(slots, to["port"]))
         for primary in self.primaries():
             primary["slots"] = ranges([slot for slot in range(SLOTS) if owner[slot] == primary["port"]])
 
     def hand_over(self, shard: dict[str, Any]) -> None:
-        """In order, until it says it is a primary; the engine gives an attempt up that got no votes in 5 s, and the next is made."""
+        """Fail over until the shard is a primary. The engine abandons an attempt without votes after 5 s; it is then repeated."""
         for _ in range(5):
             ask(self.at(shard), "CLUSTER", "FAILOVER")
             if self.leads(shard, 8):
@@ -123,14 +123,14 @@ class World:
         raise TimeoutError("no promotion")
 
     def promote(self, shard: dict[str, Any]) -> None:
-        """In place of a dead primary, as the console does it: who got no votes at once is told to take over."""
+        """Promote a replica of a dead primary like the console: with TAKEOVER if it does not win the vote immediately."""
         ask(self.at(shard), "CLUSTER", "FAILOVER", "FORCE")
         if not self.leads(shard, 0.5):
             ask(self.at(shard), "CLUSTER", "FAILOVER", "TAKEOVER")
             wait_for(lambda: self.leads(shard, 1), "the promotion")
 
     def leads(self, shard: dict[str, Any], seconds: float) -> bool:
-        """Whether it says within that time that it is a primary."""
+        """Whether the shard becomes a primary within this time."""
         try:
             wait_for(lambda: "role:master" in ask(self.at(shard), "INFO", "replication"), "the promotion", seconds)
         except TimeoutError:
@@ -138,11 +138,11 @@ class World:
         return True
 
     def in_sync(self, shard: dict[str, Any]) -> None:
-        """Waits until it has what its primary has."""
+        """Wait until the replica is in sync with its primary."""
         wait_for(lambda: "master_link_status:up" in ask(self.at(shard), "INFO", "replication"), "the replica", 60)
 
     def slots_in_use(self) -> set[int]:
-        """Slots that have keys."""
+        """Return the slots that contain keys."""
         used = set()
         for primary in self.primaries():
             keys = ask(self.at(primary), "KEYS", "*").split("\r\n")[2::2]
@@ -150,7 +150,7 @@ class World:
         return used
 
     def held(self, key: str) -> list[str]:
-        """A list, from the shard that owns it."""
+        """Return a list from the shard that owns it."""
         with socket.create_connection(self.at(self.owner(slot_of(key)))) as connection:
             connection.sendall(command("LRANGE", key, 0, -1) + command("PING"))
             reply = b""
@@ -161,12 +161,12 @@ class World:
         return reply.decode().split("\r\n")[2:-2:2]
 
     def kill(self, shard: dict[str, Any]) -> None:
-        """SIGKILL."""
+        """Kill a shard with SIGKILL."""
         self.servers[shard["port"]].kill()
         self.servers[shard["port"]].wait()
 
     def revive(self, shard: dict[str, Any]) -> None:
-        """Starts a killed process again, as the replica of its pair's primary: never with what it was before."""
+        """Restart a killed process as the replica of the current primary, never in its previous role."""
         port, replica = shard["port"], self.replica_of(shard)
         lines = []
         with_head = ask(self.at(replica), "CLUSTER", "NODES").split("\r\n", 1)[1]
@@ -183,7 +183,7 @@ class World:
 
 
 def slot_of(key: str) -> int:
-    """The hash slot, by the hash tag if there is one."""
+    """Return the hash slot of a key, based on its hash tag if it has one."""
     opened = key.find("{")
     closed = key.find("}", opened + 1)
     tag = key[opened + 1 : closed] if opened >= 0 and opened + 1 < closed else key
@@ -191,12 +191,12 @@ def slot_of(key: str) -> int:
 
 
 def expanded(slots: list[tuple[int, int]]) -> set[int]:
-    """All slots of inclusive ranges."""
+    """Return all slots of inclusive ranges."""
     return {slot for first, last in slots for slot in range(first, last + 1)}
 
 
 def ranges(slots: list[int]) -> list[tuple[int, int]]:
-    """Inclusive ranges of ascending slots."""
+    """Return inclusive ranges of ascending slots."""
     found: list[tuple[int, int]] = []
     for slot in slots:
         if found and found[-1][1] == slot - 1:

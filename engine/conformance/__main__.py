@@ -1,9 +1,9 @@
-"""`python engine/conformance`: the same commands to a server and through the proxy; their replies must be equal bytes.
+"""`python engine/conformance`: send the same commands to a server and through the proxy, and compare the replies byte by byte.
 
-The server is a single one without cluster mode, because that is what a hidden database looks like. It is compared with
-the proxy before another single server, and before three shards in cluster mode (keys share a hash tag there, as they
-must with the engine itself). Differences that are meant are listed in README.md beside this file, with the commands
-that `cases.py` leaves out because of them. Exit status 1 when there are others."""
+The reference is a single server without cluster mode, because a hidden database looks like one. It is compared with the proxy
+for another single server, and with the proxy for three shards in cluster mode, where keys share a hash tag as required by the
+engine. README.md lists the intended differences and the commands that `cases.py` skips because of them. The exit status is 1 if
+there are other differences."""
 
 import sys
 from pathlib import Path
@@ -24,7 +24,7 @@ SHARDS = [21972, 21973, 21974]
 
 
 def main() -> int:
-    """Runs everything in both protocols."""
+    """Run all cases with both protocols."""
     binary = Path(__file__).resolve().parent.parent / "target/release/shardboard-proxy"
     lab = Lab(ADDRESS)
     try:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def compare(groups: list[list[list[str]]], port: int, resp3: bool) -> tuple[int, int, int]:
-    """Each group begins with an empty database."""
+    """Compare the replies of all groups. Each group starts with an empty database."""
     direct, through = Speaker(ADDRESS, DIRECT), Speaker(ADDRESS, port)
     count = wrong = crossslot = 0
     for speaker in (direct, through):

@@ -1,10 +1,10 @@
-"""What is compared: sensible uses of each family of commands, and every command with keys of every type and with
-arguments that are too few, too many or wrong."""
+"""The compared commands: typical uses of each command family, and every command with keys of every type and with too few, too
+many or invalid arguments."""
 
 from collections.abc import Iterator
 from typing import Any
 
-# Not compared, for a reason that README.md gives.
+# Not compared, for the reasons given in README.md.
 LEFT_OUT = set(
     [
         "acl",
@@ -135,7 +135,7 @@ FLUSHDB|FLUSHALL ASYNC|FLUSHALL x|KEYS *|RANDOMKEY|SCAN x|CONFIG GET maxmemory|C
 
 
 def all_cases(table: list[list[Any]]) -> Iterator[list[list[str]]]:
-    """Groups of commands; each begins with an empty database."""
+    """Generate groups of commands. Each group starts with an empty database."""
     for line in USES.strip().splitlines():
         yield [words.split(" ") for words in line.split("|")]
     for name, arity, flags, first, *_ in table:

@@ -1,14 +1,14 @@
 """Find replies of the engine that contain line breaks of a request outside of a value.
 
 `python engine/conformance/reply_injection.py` starts the `valkey-server` of the PATH in cluster mode, fills every argument of
-every command of `COMMAND DOCS` with line breaks and a reply of its own, and prints the commands whose reply is then more than
-one. A random text behind each request shows where the reply must end. Run it for each new version of the engine:
+every command of `COMMAND DOCS` with line breaks and a forged reply, and prints the commands with more than one reply. A random
+text after each request marks where the reply must end. Run it for each new version of the engine:
 
-    reply_injection.py            print what leaks
-    reply_injection.py --update   write it to reply_injection.json, under major and minor version of the engine
+    reply_injection.py            print the commands that leak line breaks
+    reply_injection.py --update   write them to reply_injection.json, under the major and minor version of the engine
     reply_injection.py --check    exit with status 1 if the result differs from the file
 
-The proxy trusts the replies of the commands that it finds in the file; see engine/proxy/src/reply_safety.rs."""
+The proxy trusts the replies of the commands in this file; see engine/proxy/src/reply_safety.rs."""
 
 import json
 import secrets
@@ -28,9 +28,9 @@ from shardboard.loopback import claim_network
 
 RESULT = Path(__file__).with_name("reply_injection.json")
 PORT = 21980
-# Two breaks, as one may be cut off with the end of a quotation.
+# Two line breaks, because one may be cut off with the end of a quotation.
 PAYLOAD = b"x\r\n+INJECTED\r\n$3\r\n{t}\r\ny"
-# Words in quotes, where the engine splits a text as a line of its configuration.
+# Quoted, for texts that the engine splits like a line of its configuration.
 QUOTED = b'"' + PAYLOAD.replace(b"\r\n", b"\\r\\n") + b'"'
 TYPES = {
     b"string": [b"SET", PAYLOAD],
@@ -40,8 +40,8 @@ TYPES = {
     b"zset": [b"ZADD", b"1", PAYLOAD],
     b"stream": [b"XADD", b"*", PAYLOAD, PAYLOAD],
 }
-# They end the server, stop it for a while, reconfigure it or turn the connection into a stream. No shard gets any of them from a
-# client: the proxy refuses them, replies itself or gives the client a connection of its own.
+# Commands that stop, suspend or reconfigure the server, or turn the connection into a stream. They never reach a shard on a
+# shared connection: the proxy refuses them, answers them itself, or uses a dedicated connection.
 LEFT_OUT = {
     *[
         "debug",
@@ -62,13 +62,13 @@ LEFT_OUT = {
     *["cluster|setslot", "config|rewrite", "save", "bgsave", "bgrewriteaof", "script|debug", "acl|save", "acl|load"],
     *["cluster|migrateslots", "cluster|cancelslotmigrations", "cluster|syncslots"],
 }
-# After these the connection is in another state: each request gets a new one.
+# These commands change the state of the connection, so each request uses a new one.
 STATEFUL = {
     *["auth", "hello", "multi", "quit", "reset", "select", "watch", "subscribe", "psubscribe", "ssubscribe"],
     *["unsubscribe", "punsubscribe", "sunsubscribe"],
 }
 BLOCKING = {"blmove", "blmpop", "blpop", "brpop", "brpoplpush", "bzmpop", "bzpopmax", "bzpopmin"}
-# Code has more to quote than arguments have.
+# Code can quote more texts than arguments can.
 SHEBANGS = [b"#!%b\n", b"#!lua flags=%b\n", b"#!lua name=%b\n", b"#!lua name=a %b=1\n", b"#!lua %b\n"]
 CODE = [
     b"error(%b)",
@@ -100,7 +100,7 @@ CODE = [
 
 
 class Connection:
-    """A client that sees every byte."""
+    """A client that receives raw bytes."""
 
     def __init__(self, address: str, resp3: bool) -> None:
         self.stream = socket.create_connection((address, PORT), timeout=0.5)
@@ -109,7 +109,7 @@ class Connection:
             self.replies([b"HELLO", b"3"])
 
     def replies(self, request: list[bytes]) -> bytes | None:
-        """Everything that comes in reply to the request; None when the connection was closed or does not answer."""
+        """Return all data sent in reply to the request, or None if the connection was closed or nothing was received."""
         mark = secrets.token_hex(8).encode()
         self.stream.sendall(command(*request) + command("ECHO", mark))
         end = b"$16\r\n" + mark + b"\r\n"
@@ -126,7 +126,7 @@ class Connection:
 
 
 def value_end(reply: bytes, at: int) -> int:
-    """Where the value that starts at `at` ends; ValueError when a line of it has a line break of its own or it has no end."""
+    """Return the end of the value at `at`. Raise ValueError for a line break within a line or an incomplete value."""
     end = reply.index(b"\r\n", at)
     line, after = reply[at:end], end + 2
     if b"\r" in line or b"\n" in line:
@@ -136,18 +136,18 @@ def value_end(reply: bytes, at: int) -> int:
         size = int(line[1:])
         after += size + 2 if size >= 0 else 0
         if after > len(reply) or reply[after - 2 : after] != b"\r\n":
-            raise ValueError("a value without its end")
+            raise ValueError("an incomplete value")
     elif kind in b"*~>%|":
         count = max(0, int(line[1:])) * (2 if kind in b"%|" else 1) + (kind == b"|")
         for _ in range(count):
             after = value_end(reply, after)
     elif kind not in b"+-:_,#(":
-        raise ValueError("no reply")
+        raise ValueError("not a reply")
     return after
 
 
 def is_single(reply: bytes) -> bool:
-    """Whether this is one reply, besides messages that are pushed."""
+    """Whether this is one reply, apart from push messages."""
     at = 0
     try:
         while at < len(reply):
@@ -161,7 +161,7 @@ def is_single(reply: bytes) -> bool:
 
 
 def tokens(arguments: list[Any]) -> Iterator[bytes]:
-    """All words that the documentation of a command names."""
+    """Generate all tokens in the documentation of a command."""
     for argument in arguments:
         if "token" in argument:
             yield argument["token"].encode()
@@ -169,7 +169,7 @@ def tokens(arguments: list[Any]) -> Iterator[bytes]:
 
 
 def requests(name: str, arity: int, words: list[bytes], number: bytes) -> Iterator[list[bytes]]:
-    """The command with the payload at every place, between fillers that it accepts or not."""
+    """Generate the command with the payload at every position, with valid and invalid other arguments."""
     start = [part.encode() for part in name.split("|")]
     least = max(0, abs(arity) - len(start))
     if "|" not in name:
@@ -197,7 +197,7 @@ def requests(name: str, arity: int, words: list[bytes], number: bytes) -> Iterat
 
 
 def scripts() -> Iterator[list[bytes]]:
-    """Everything that takes code, with code that fails."""
+    """Generate every command that takes code, with code that fails."""
     literal = b"'" + PAYLOAD.replace(b"\r\n", b"\\r\\n") + b"'"
     code = [text.replace(b"%b", literal) for text in CODE]
     code += [text.replace(b"%b", PAYLOAD) for text in CODE]
@@ -212,7 +212,7 @@ def scripts() -> Iterator[list[bytes]]:
 
 
 def documented(reader: Any) -> Iterator[tuple[str, int, list[bytes]]]:
-    """Name, arity and words of every command and subcommand."""
+    """Generate name, arity and tokens of every command and subcommand."""
     documentation = pairs(reader.ask("COMMAND", "DOCS"))
     described: dict[str, list[bytes]] = {}
     for name, about in documentation.items():
@@ -227,12 +227,12 @@ def documented(reader: Any) -> Iterator[tuple[str, int, list[bytes]]]:
 
 
 def pairs(flat: list[Any]) -> dict[str, Any]:
-    """A map as RESP2 has it."""
+    """Convert a RESP2 map into a dictionary."""
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 def arguments(rows: list[Any]) -> list[Any]:
-    """Arguments of the documentation as dictionaries, of any depth."""
+    """Convert the documented arguments into dictionaries, recursively."""
     found = [pairs(row) for row in rows]
     for one in found:
         one["arguments"] = arguments(one.get("arguments", []))
@@ -240,17 +240,17 @@ def arguments(rows: list[Any]) -> list[Any]:
 
 
 def sweep(address: str) -> dict[str, Any]:
-    """What was tried, and examples of requests with their replies for what leaks."""
+    """Return the tested commands, and examples of requests and replies for those that leak."""
     commands = sorted(documented(Speaker(address, PORT)))
     tried, leaks = set(), dict[str, list[str]]()
     for resp3 in (True, False):
         connection: Connection | None = None
         for name, arity, words in commands:
             parent = name.split("|")[0]
-            # With RESP2, a connection that subscribes does not answer ECHO.
+            # With RESP2, a subscribed connection does not answer ECHO.
             if name in LEFT_OUT or parent in LEFT_OUT or (not resp3 and parent in STATEFUL):
                 continue
-            # Commands that wait do so for a moment.
+            # Blocking commands wait only briefly.
             cases = list(requests(name, arity, words, b"0.01" if name in BLOCKING else b"1"))
             if name == "eval":
                 cases += scripts()
@@ -269,7 +269,7 @@ def sweep(address: str) -> dict[str, Any]:
 
 
 def prepared(address: str, resp3: bool) -> Connection:
-    """A connection to a server that has a key of every type."""
+    """Return a connection to a server that has a key of every type."""
     connection = Connection(address, resp3)
     for kind, (write, *values) in TYPES.items():
         connection.replies([b"DEL", b"{t}" + kind])
@@ -278,7 +278,7 @@ def prepared(address: str, resp3: bool) -> Connection:
 
 
 def note(leaks: dict[str, list[str]], name: str, case: list[bytes], reply: bytes) -> None:
-    """One example for each beginning of a reply."""
+    """Record one example for each different start of a reply."""
     beginning = reply.split(b"x\r\n+INJECTED")[0].decode("latin1")[:60]
     examples = leaks.setdefault(name, [])
     if len(examples) < 4 and not any(example.endswith(repr(beginning)) for example in examples):
@@ -287,7 +287,7 @@ def note(leaks: dict[str, list[str]], name: str, case: list[bytes], reply: bytes
 
 
 def main() -> int:
-    """Sweep the engine, print, and compare or update the file."""
+    """Test the engine, print the result, and compare it with or write it to the file."""
     lab = Lab(f"{claim_network()}.2")
     try:
         lab.server(PORT, "--cluster-enabled", "yes", "--cluster-port", str(PORT + 5000), "--enable-debug-command", "no")

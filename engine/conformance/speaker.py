@@ -1,4 +1,4 @@
-"""A connection that gives replies back as the bytes they are."""
+"""A connection that returns replies as raw bytes."""
 
 import socket
 from typing import Any
@@ -7,25 +7,25 @@ from lab import command
 
 
 class Speaker:
-    """Reads exactly one reply per command."""
+    """A client that reads exactly one reply per command."""
 
     def __init__(self, address: str, port: int) -> None:
         self.connection = socket.create_connection((address, port), timeout=10)
         self.file = self.connection.makefile("rb")
 
     def raw(self, *args: str) -> bytes:
-        """One command, one reply."""
+        """Send one command and return the bytes of its reply."""
         self.connection.sendall(command(*args))
         return self.frame()
 
     def group(self, lines: list[list[str]]) -> list[bytes]:
-        """Commands in one pipeline, after the database was emptied."""
+        """Empty the database, send commands in one pipeline, and return their replies."""
         self.connection.sendall(command("FLUSHALL") + b"".join(command(*line) for line in lines))
         self.frame()
         return [self.frame() for _ in lines]
 
     def frame(self) -> bytes:
-        """The bytes of the next reply."""
+        """Return the bytes of the next reply."""
         line = self.file.readline()
         kind, rest = line[:1], line[1:-2]
         if kind in b"$=!":
@@ -39,12 +39,12 @@ class Speaker:
         return line
 
     def ask(self, *args: str) -> Any:
-        """One command, its reply as Python values."""
+        """Send one command and return its reply as Python values."""
         self.connection.sendall(command(*args))
         return self.value()
 
     def value(self) -> Any:
-        """The next reply as Python values."""
+        """Return the next reply as Python values."""
         line = self.file.readline()
         kind, rest = line[:1], line[1:-2]
         if kind == b"$":

@@ -1,4 +1,4 @@
-"""Real valkey-server processes and a real proxy on loopback addresses, for the benchmark and the conformance run."""
+"""Real valkey-server processes and a real proxy on loopback addresses, for benchmarks and conformance runs."""
 
 import json
 import queue
@@ -17,20 +17,20 @@ SLOTS = 16384
 
 
 def command(*args: Any) -> bytes:
-    """A request: an array of bulk strings."""
+    """Encode a request: an array of bulk strings."""
     parts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
 def say(address: tuple[str, int], *args: Any) -> bytes:
-    """One command and what comes back at once; for replies of one line or one packet."""
+    """Send one command and return the data of the first read. Only for replies of one packet."""
     with socket.create_connection(address, timeout=30) as connection:
         connection.sendall(command(*args))
         return connection.recv(1 << 20)
 
 
 class Lab:
-    """Starts processes in a directory of its own and ends exactly those."""
+    """Starts processes in a new directory and stops exactly those."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -38,7 +38,7 @@ class Lab:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def server(self, port: int, *options: str, through: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """A valkey-server that keeps nothing; started through a program that becomes it, `env` for example."""
+        """Start a valkey-server without persistence, optionally through a program that executes it, for example `env`."""
         home = self.directory / str(port)
         home.mkdir(exist_ok=True)
         process = subprocess.Popen(
@@ -52,9 +52,9 @@ class Lab:
         return process
 
     def cluster(self, ports: list[int], replicas: list[int] | None = None) -> list[dict[str, Any]]:
-        """Primaries that share the slots evenly, and a replica of each; as the proxy wants shards described.
+        """Start primaries that share the slots evenly, and a replica of each. Return the shards in the format of the proxy.
 
-        Born formed: each process finds a nodes.conf that knows all of them."""
+        The cluster is complete from the start: each process has a nodes.conf that lists all of them."""
         shards = []
         for number, port in enumerate(ports):
             slots = [(number * SLOTS // len(ports), (number + 1) * SLOTS // len(ports) - 1)]
@@ -75,7 +75,7 @@ class Lab:
         return shards
 
     def shard_server(self, port: int) -> subprocess.Popen[bytes]:
-        """A valkey-server in cluster mode that finds its nodes.conf."""
+        """Start a valkey-server in cluster mode with an existing nodes.conf."""
         options = {"enabled": "yes", "require-full-coverage": "no", "node-timeout": "5000", "port": port + 5000}
         options["announce-ip"] = self.address
         return self.server(
@@ -83,15 +83,15 @@ class Lab:
         )
 
     def shard(self, port: int, role: str, slots: list[tuple[int, int]]) -> dict[str, Any]:
-        """As the proxy wants it described."""
+        """Return a shard in the format of the proxy."""
         return {"id": secrets.token_hex(20), "role": role, "address": self.address, "port": port, "slots": slots}
 
     def unix_socket(self, port: int) -> str:
-        """Where the server of that port listens as well."""
+        """Return the path of the Unix socket of the server on this port."""
         return str(self.directory / str(port) / "socket")
 
     def close(self) -> None:
-        """Ends what was started, and forgets it."""
+        """Stop all processes and remove their files."""
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -100,7 +100,7 @@ class Lab:
 
 
 def nodes_conf(shards: list[dict[str, Any]], primaries: int, myself: dict[str, Any]) -> str:
-    """What a node of this cluster would have written before it was stopped."""
+    """Return the nodes.conf that a node of this cluster would have saved."""
     lines = []
     for number, shard in enumerate(shards):
         primary = shards[number % primaries]
@@ -123,7 +123,7 @@ class Proxy:
         wait_for(self.connect, "the control socket")
 
     def connect(self) -> bool:
-        """Whether this process listens at the path; its predecessor may, for a while."""
+        """Whether this process listens at the path. Its predecessor may, for some time."""
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(self.path))
         self.lines = connection.makefile("wb")
@@ -133,21 +133,21 @@ class Proxy:
         return self.expect("hello")["pid"] == self.process.pid
 
     def expect(self, kind: str) -> dict[str, Any]:
-        """The next message of that type; others are skipped."""
+        """Return the next message of this type. Other messages are skipped."""
         while True:
             message = self.messages.get()
             if message is None:
-                raise RuntimeError(f"the proxy ended instead of saying {kind}")
+                raise RuntimeError(f"the proxy ended before it sent {kind}")
             if message["type"] == kind:
                 return message
 
     def order(self, kind: str, **fields: Any) -> None:
-        """A message to the proxy."""
+        """Send a message to the proxy."""
         self.lines.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
         self.lines.flush()
 
     def apply(self, *databases: dict[str, Any], threads: int = 1) -> dict[str, Any]:
-        """The complete desired state; fails if the proxy cannot do it."""
+        """Apply the complete desired state. Raise if the proxy reports a failure."""
         self.order("apply", threads=threads, databases=list(databases))
         applied = self.expect("applied")
         if applied["failures"]:
@@ -155,7 +155,7 @@ class Proxy:
         return applied
 
     def metrics(self) -> dict[str, Any]:
-        """Those of the next second; older ones may wait in the socket."""
+        """Return metrics of the next second. Older ones may wait in the socket."""
         now = time.time() * 1000
         while True:
             metrics = self.expect("metrics")
@@ -164,14 +164,14 @@ class Proxy:
 
 
 def listen(lines: BinaryIO, messages: "queue.Queue[dict[str, Any] | None]") -> None:
-    """Takes what the proxy says at once: it does not wait for agents that are slow."""
+    """Read the messages of the proxy immediately, because it does not wait for slow agents."""
     for line in lines:
         messages.put(json.loads(line))
     messages.put(None)
 
 
 def wait_for(condition: Any, what: str, seconds: float = 60) -> None:
-    """Until the condition holds; errors of connecting count as not yet."""
+    """Wait until the condition holds. Connection errors count as not yet fulfilled."""
     until = time.monotonic() + seconds
     while True:
         try:

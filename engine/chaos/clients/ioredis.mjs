@@ -14,7 +14,7 @@ function connect(kind, host, port) {
     kind === "cluster"
       ? new Redis.Cluster([{ host, port }], { redisOptions: { commandTimeout: 10_000 } })
       : new Redis({ host, port, ...options });
-  // Every failure is also the failure of a command.
+  // Every failure is also reported by a command.
   client.on("error", () => {});
   return {
     push: (key, number) => client.rpush(key, number),

@@ -9,7 +9,7 @@ async function connect(kind, host, port) {
     kind === "cluster"
       ? createCluster({ rootNodes: [{ url: `redis://${host}:${port}` }], defaults: { socket } })
       : createClient({ socket: { host, port, ...socket } });
-  // Every failure is also the failure of a command.
+  // Every failure is also reported by a command.
   client.on("error", () => {});
   await client.connect();
   return {

@@ -1,7 +1,7 @@
-"""A client of the chaos run: `python.py LIBRARY plain|cluster HOST PORT NAME WORKERS`, LIBRARY is valkey or redis.
+"""A client of the chaos run: `python.py LIBRARY plain|cluster HOST PORT NAME WORKERS`, where LIBRARY is valkey or redis.
 
-What it does and prints is described in ../README.md. Besides, its plain workers use transactions and commands whose
-keys belong to several shards.
+../README.md describes its requests and output. Plain workers also use transactions and commands whose keys belong to
+several shards.
 """
 
 import importlib
@@ -20,7 +20,7 @@ printing = threading.Lock()
 
 
 def connect() -> Any:
-    """A client that repeats nothing by itself, or the library's cluster client as it comes."""
+    """Return a client without automatic retries, or the library's cluster client with its defaults."""
     if kind == "cluster":
         cluster = getattr(library, "ValkeyCluster" if library.__name__ == "valkey" else "RedisCluster")
         return cluster(host=host, port=port, socket_timeout=10)
@@ -32,13 +32,13 @@ def connect() -> Any:
 
 
 def say(*words: Any) -> None:
-    """One line, whole."""
+    """Print one complete line."""
     with printing:
         sys.stdout.write("\t".join(str(word) for word in words) + "\n")
 
 
 def timed(words: tuple[Any, ...], call: Callable[[], Any], show: Callable[[Any], tuple[Any, ...]]) -> bool:
-    """Does it and prints what happened; errors are results."""
+    """Run `call` and print the result. An error is a result as well."""
     began = time.time()
     try:
         shown, outcome = show(call()), "ok"
@@ -49,12 +49,12 @@ def timed(words: tuple[Any, ...], call: Callable[[], Any], show: Callable[[Any],
 
 
 def text(value: bytes | None) -> str:
-    """A value as it is printed."""
+    """Format a value for the output."""
     return "none" if value is None else value.decode()
 
 
 class Worker:
-    """One connection, one request at a time."""
+    """One connection with one request at a time."""
 
     def __init__(self, number: int) -> None:
         self.name = f"{name}:{number}"
@@ -62,7 +62,7 @@ class Worker:
         self.number = 0
 
     def run(self) -> None:
-        """Until the input ends."""
+        """Run until the end of the input."""
         while not stop.is_set():
             self.number += 1
             key = f"{self.name}:{self.number % KEYS}"
@@ -75,13 +75,13 @@ class Worker:
             time.sleep(PACE)
 
     def several(self) -> None:
-        """One command, many shards."""
+        """Send commands with keys on several shards."""
         keys = [f"{self.name}:m{index}" for index in range(4)]
         timed(("m", self.name, self.number), lambda: self.client.mset(dict.fromkeys(keys, self.number)), lambda _: ())
         timed(("g", self.name), lambda: self.client.mget(keys), lambda values: (",".join(map(text, values or [])),))
 
     def transaction(self) -> None:
-        """A list and a counter that must never differ."""
+        """Update a list and a counter that must always be equal."""
         key = f"{{{self.name}:t}}"
 
         def both() -> Any:

@@ -1,4 +1,4 @@
-// What the Node clients of the chaos run have in common: workers that write, read back and print. See ../README.md.
+// Common code of the Node clients of the chaos run: workers that write, read back and print. See ../README.md.
 import { setTimeout as sleep } from "node:timers/promises";
 
 const KEYS = 8;

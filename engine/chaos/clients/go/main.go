@@ -41,7 +41,7 @@ func clock() string {
 	return fmt.Sprintf("%.6f", float64(time.Now().UnixMicro())/1e6)
 }
 
-// One connection that repeats nothing by itself, or the library's cluster client.
+// A connection without automatic retries, or the library's cluster client.
 func connect() redis.UniversalClient {
 	if kind == "cluster" {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{address}, ReadTimeout: 10 * time.Second})
@@ -51,7 +51,7 @@ func connect() redis.UniversalClient {
 	})
 }
 
-// What call returns is printed; of a failure, as much is left out.
+// Prints what call returns. After a failure, each value is printed as "-".
 func timed(words []string, call func() ([]string, error)) {
 	began := clock()
 	shown, err := call()
@@ -114,7 +114,7 @@ func main() {
 	output.Flush()
 }
 
-// Every failure is also the failure of a command.
+// Every failure is also reported by a command.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...interface{}) {}
