@@ -101,7 +101,9 @@ class Judge:
     def several(self, worker: str, said: set[str], began: float) -> None:
         """Check the values of keys on several shards that were all set to the same number."""
         if not said <= self.values[worker] and not self.excuse(began):
-            self.verdict.flaws.append(f"{worker}: MGET returned {sorted(said)} instead of {sorted(self.values[worker])}")
+            self.verdict.flaws.append(
+                f"{worker}: MGET returned {sorted(said)} instead of {sorted(self.values[worker])}"
+            )
 
     def waited(self, worker: str, is_confirmed: bool) -> None:
         """Record whether WAIT confirmed that all earlier writes are on a replica."""

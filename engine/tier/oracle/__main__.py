@@ -1,7 +1,7 @@
-"""`python engine/tier/oracle [--rounds N] [--seed N]`: a server with the tier does what a plain server does.
+"""`python engine/tier/oracle [--rounds N] [--seed N]` checks that a server with the tier behaves like a plain server.
 
-Both are fed the same random commands while everything that can is demoted all the time. Their replies must be the same,
-and after every round so must the content of the plain server, the primary and its replica."""
+Both servers get the same random commands, and every value that can be demoted is demoted continuously. The replies must be
+equal. After each round the contents of the plain server, the primary and its replica must be equal too."""
 
 import argparse
 import sys
@@ -16,9 +16,9 @@ from world import World
 
 
 def main() -> int:
-    """Exit status 1 at the first difference."""
+    """Run all rounds. Return exit status 1 at the first difference."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="rounds of each kind of server; seven have all that can happen")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds per kind of server; 7 rounds cover every event")
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else int(time.time())

@@ -1,4 +1,4 @@
-"""What random commands do not meet: each case is short and always the same."""
+"""Fixed cases that the random commands do not cover."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,21 +8,23 @@ from tiered import info, is_cold
 from wire import Wire
 
 WAITED = 1200
-"""Keys; more than what is not yet in a file."""
+"""Number of keys. The values are larger in total than the write buffer, so that most of them are in a file."""
 
 
 def cases(at: tuple[str, int], replica: tuple[str, int], resync: Callable[[], None]) -> list[str]:
-    """What a primary with the tier, and its replica, do wrong."""
+    """Run all cases on a primary with the tier and its replica. Return the failures."""
     return paused(at) + refused_multi(at) + sorted_on_replica(at, replica) + cold_at_exec(at, replica, resync) + waited_reads(at)
 
 
 def paused(at: tuple[str, int]) -> list[str]:
-    """While clients are paused a cold value cannot be said to be hot in the append-only file: nothing is executed."""
+    """Check that commands that need a cold value are rejected while clients are paused.
+
+    A promotion must be recorded in the append-only file, and this is not possible during a pause."""
     wire = Wire(at)
     wire.say("SET", "{t}paused", "p" * 500)
     wait_for(lambda: is_cold(wire, "{t}paused"), "the key to be cold")
     wire.say("CLIENT", "PAUSE", 600_000, "WRITE")
-    # GET may read a value that is in a file already without bringing it back.
+    # GET can read a value from a file without promoting it, so GETRANGE is used.
     replies = [wire.say("GETRANGE", "{t}paused", 0, -1), wire.say("APPEND", "{t}paused", "x")]
     replies += wire.batch([("MULTI",), ("PING",), ("GET", "{t}paused"), ("EXEC",)])
     wire.say("CLIENT", "UNPAUSE")
@@ -34,7 +36,7 @@ def paused(at: tuple[str, int]) -> list[str]:
 
 
 def refused_multi(at: tuple[str, int]) -> list[str]:
-    """After a MULTI that the server refused, a key is in RAM for its own command only."""
+    """Check that after a rejected MULTI, a promoted key stays in RAM only for its own command."""
     wire, other = Wire(at), Wire(at)
     replies = wire.batch([("SET", "{t}multi", "m" * 500), ("MULTI", "too many"), ("STRLEN", "{t}multi"), ("PING",)])
     wait_for(lambda: is_cold(other, "{t}multi"), "the key to be cold again")
@@ -45,14 +47,16 @@ def refused_multi(at: tuple[str, int]) -> list[str]:
 
 
 def of_replica(replica: tuple[str, int]) -> Wire:
-    """A connection that may read there."""
+    """Open a connection that may read on a replica."""
     wire = Wire(replica)
     wire.say("READONLY")
     return wire
 
 
 def sorted_on_replica(at: tuple[str, int], replica: tuple[str, int]) -> list[str]:
-    """SORT finds cold keys that only elements name: where it runs, where it is replicated to, in a transaction."""
+    """Check that SORT reads cold keys that only list elements name.
+
+    This applies to the server that executes it, to its replica and to a transaction."""
     wire, reader = Wire(at), of_replica(replica)
     values = {f"{{t}}sorted:{number}": str(9 - number) * 500 for number in (1, 2)}
     kinds = {"{t}sort:l": ("RPUSH", 1, 2), "{t}sort:s": ("SADD", 1, 2), "{t}sort:z": ("ZADD", 0, 1, 0, 2)}
@@ -77,7 +81,9 @@ def sorted_on_replica(at: tuple[str, int], replica: tuple[str, int]) -> list[str
 
 
 def cold_at_exec(at: tuple[str, int], replica: tuple[str, int], resync: Callable[[], None]) -> list[str]:
-    """A transaction whose value came to flash again by a resync, and that cannot come back now, is refused and ended."""
+    """Check that EXEC is rejected, and the transaction ended, if a value cannot be promoted.
+
+    The value becomes cold through a resynchronization after MULTI, and a pause prevents the promotion."""
     wire, reader = Wire(at), of_replica(replica)
     wire.say("SET", "{t}exec", "e" * 500)
     wait_for(lambda: is_cold(wire, "{t}exec"), "the key to be cold")
@@ -97,8 +103,10 @@ def cold_at_exec(at: tuple[str, int], replica: tuple[str, int], resync: Callable
 
 
 def waited_reads(at: tuple[str, int]) -> list[str]:
-    """GET of a value in a file waits for it, and nobody else does: what others do to the key meanwhile, who may read it, and
-    where nobody can wait."""
+    """Check that only the client that sent GET waits for a value from a file.
+
+    Meanwhile other clients change and delete the keys. `not_waited` checks access rights and the cases in which nobody can
+    wait."""
     wire, other = Wire(at), Wire(at)
     names = [f"{{t}}wait:{number}" for number in range(WAITED)]
     old = {name: name.encode() * 60 for name in names}
@@ -113,7 +121,7 @@ def waited_reads(at: tuple[str, int]) -> list[str]:
             reader.send("GET", name)
     other.batch([("SET", name, b"new") for name in names[::2]])
     other.batch([("DEL", name) for name in names[1::4]])
-    readers.pop().close()  # it has not read a single reply
+    readers.pop().close()  # a client that disconnects before it has read a reply
     for reader in readers:
         replies = [reader.reply() for _ in names]
         wrong += [
@@ -124,7 +132,7 @@ def waited_reads(at: tuple[str, int]) -> list[str]:
     for number, (name, reply) in enumerate(zip(names, readers[0].batch([("GET", name) for name in names]), strict=True)):
         expected = b"new" if number % 2 == 0 else None if number % 4 == 1 else old[name]
         wrong += [] if reply == expected else [f"afterwards: {name} is {str(reply)[:50]}"]
-    wrong += [] if calls(wire, "tier.get") > before else ["nobody has waited"]
+    wrong += [] if calls(wire, "tier.get") > before else ["no client waited"]
     wrong += not_waited(wire, names[3], old[names[3]])
     wire.say("DEL", *names)
     for one in (wire, other, *readers):
@@ -133,7 +141,7 @@ def waited_reads(at: tuple[str, int]) -> list[str]:
 
 
 def not_waited(wire: Wire, name: str, value: bytes) -> list[str]:
-    """The same key in transactions and scripts, by users with other rights, and by one who wants to know when it changes."""
+    """Check GET in transactions and scripts, by users with different rights, and with client tracking."""
     told: dict[str, tuple[Any, Any]] = {}
     told["transaction"] = (wire.batch([("MULTI",), ("GET", name), ("TIER.GET", name), ("EXEC",)])[-1], [value, value])
     told["script"] = (wire.say("EVAL", "return redis.call('GET', KEYS[1])", 1, name), value)
@@ -154,19 +162,19 @@ def not_waited(wire: Wire, name: str, value: bytes) -> list[str]:
     wait_for(lambda: is_cold(wire, name), "the key to be cold")
     told["tracked"] = (reader.say("GET", name), value)
     wire.say("DEL", name)
-    told["told of its end"] = (listener.reply(), [b"message", b"__redis__:invalidate", [name.encode()]])
+    told["invalidation message"] = (listener.reply(), [b"message", b"__redis__:invalidate", [name.encode()]])
     reader.close()
     listener.close()
     return [f"{what}: {str(found)[:80]}" for what, (found, expected) in told.items() if found != expected]
 
 
 def at_of(wire: Wire) -> tuple[str, int]:
-    """Where it is connected to."""
+    """Return the address that the connection leads to."""
     address, port = wire.socket.getpeername()
     return address, port
 
 
 def calls(wire: Wire, command: str) -> int:
-    """How often the server executed it."""
+    """Return how often the server has executed the command."""
     told = info(wire, "commandstats").get(f"cmdstat_{command}", "calls=0,")
     return int(told.partition("calls=")[2].partition(",")[0])

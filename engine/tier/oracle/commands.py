@@ -1,4 +1,4 @@
-"""Random commands of every family, and replies made comparable."""
+"""Random commands of every type, and a comparable form of their replies."""
 
 from collections.abc import Callable
 from random import Random
@@ -6,7 +6,7 @@ from typing import Any
 
 Command = tuple[Any, ...]
 
-# What these reply has no order.
+# Commands whose replies have no defined order.
 UNORDERED = {"SMEMBERS", "HGETALL", "HKEYS", "HVALS", "SINTER", "SUNION", "SDIFF", "KEYS"}
 
 SCRIPTS = [
@@ -19,7 +19,7 @@ SCRIPTS = [
 
 
 class Commands:
-    """Seeded; the same seed gives the same commands."""
+    """Generate random commands. The same seed generates the same commands."""
 
     def __init__(self, random: Random, databases: int) -> None:
         self.random = random
@@ -30,30 +30,30 @@ class Commands:
         ]  # fmt: skip
 
     def key(self, family: str = "") -> str:
-        """Mostly of that family; now and then of another, for errors of type."""
+        """Return a key, usually of the given family. Keys of other families cause type errors."""
         family = family if family and self.random.random() < 0.95 else self.random.choice("slhzex")
         return f"{{t}}{family}{self.random.randrange(12)}"
 
     def value(self) -> str:
-        """Below and above what can be cold."""
+        """Return a value whose size is above or below the minimum for demotion."""
         size = self.random.choice([3, 20, 70, 100, 300, 2000])
         return "".join(self.random.choices("abcdefgh", k=size))
 
     def member(self) -> str:
-        """One of few, short or long."""
+        """Return one of 30 members, some of them long."""
         number = self.random.randrange(30)
         return f"m{number}" + "x" * (number % 3 * 40)
 
     def number(self) -> int:
-        """Small, or below zero."""
+        """Return a small number that can be negative."""
         return self.random.randrange(-5, 20)
 
     def next(self) -> Command:
-        """A command of some family."""
+        """Return a command of a random family."""
         return self.random.choice(self.families)()
 
     def strings(self) -> Command:
-        """Strings and bits."""
+        """Return a command for strings or bits."""
         key, n = self.key("s"), self.random.randrange
         return self.random.choice(
             [
@@ -86,7 +86,7 @@ class Commands:
         )
 
     def lists(self) -> Command:
-        """Lists."""
+        """Return a command for lists."""
         key = self.key("l")
         return self.random.choice(
             [
@@ -113,7 +113,7 @@ class Commands:
         )
 
     def hashes(self) -> Command:
-        """Hashes."""
+        """Return a command for hashes."""
         key = self.key("h")
         return self.random.choice(
             [
@@ -135,7 +135,7 @@ class Commands:
         )
 
     def zsets(self) -> Command:
-        """Sorted sets and positions on earth."""
+        """Return a command for sorted sets or geographic positions."""
         key, score = self.key("z"), self.random.randrange(100) / 7
         return self.random.choice(
             [
@@ -162,7 +162,7 @@ class Commands:
         )
 
     def sets(self) -> Command:
-        """Sets."""
+        """Return a command for sets."""
         key = self.key("e")
         return self.random.choice(
             [
@@ -178,7 +178,7 @@ class Commands:
         )
 
     def streams(self) -> Command:
-        """Streams with given ids."""
+        """Return a command for streams with given ids."""
         key = self.key("x") + "stream"
         return self.random.choice(
             [
@@ -191,7 +191,7 @@ class Commands:
         )
 
     def any_key(self) -> Command:
-        """What every key has."""
+        """Return a command that works with every type."""
         key = self.key()
         return self.random.choice(
             [
@@ -218,27 +218,27 @@ class Commands:
         )
 
     def script(self) -> Command:
-        """Calls from inside a script."""
+        """Return a call of a script."""
         return ("EVAL", self.random.choice(SCRIPTS), 2, self.key("s"), self.key("l"), self.value())
 
     def sort(self) -> Command:
-        """Reads keys that only elements name."""
+        """Return a SORT command. With BY and GET it reads keys that only list elements name."""
         if self.databases > 1 and self.random.random() < 0.5:
             return ("SORT", self.key("l"), "BY", "{t}s*", "ALPHA", "GET", "#", "GET", "{t}h*->m1")
         return ("SORT", self.key("l"), "ALPHA", "STORE", self.key("l"))
 
     def transaction(self) -> list[Command]:
-        """Some commands between MULTI and EXEC."""
+        """Return a transaction of one to four commands."""
         inside = [self.next() for _ in range(self.random.randrange(1, 5))]
         return [("MULTI",), *inside, (self.random.choice(["EXEC", "EXEC", "DISCARD"]),)]
 
 
 def comparable(asked: Command, reply: Any) -> Any:
-    """The reply without an order that means nothing."""
+    """Return the reply, sorted if its order is undefined."""
     if asked[0] == "HGETALL" and isinstance(reply, list):
         return sorted(zip(reply[::2], reply[1::2], strict=True))
     if asked[0] == "SORT" and "BY" in asked and isinstance(reply, list):
-        # A set with equal weights is sorted in the order of its hash table.
+        # Elements with equal weights have the order of the hash table.
         return sorted(zip(reply[::2], reply[1::2], strict=True), key=str)
     if asked[0] in UNORDERED and isinstance(reply, list):
         return sorted(reply)
@@ -246,7 +246,7 @@ def comparable(asked: Command, reply: Any) -> Any:
 
 
 def answers(asked: list[Command], replies: list[Any]) -> list[Any]:
-    """Comparable replies of a batch, those of transactions too."""
+    """Return the comparable replies of a batch, including the replies inside transactions."""
     found, queued = [], []
     for one, reply in zip(asked, replies, strict=True):
         if one[0] == "MULTI":

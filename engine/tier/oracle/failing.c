@@ -1,10 +1,10 @@
-/* A disk that fails, or a kernel without io_uring, for a server that is started with this in LD_PRELOAD.
+/* Preloaded into a server with LD_PRELOAD, this library simulates a failing disk or a kernel without io_uring.
  *
- * FAILING_DISK=directory: at SIGRTMIN each open file below it is exchanged for one whose reads and writes end with EIO, and no other
- * can be opened there; at the next one all is as before. (The exchanged file is /proc/self/mem: there is never memory at
- * addresses below 64 KiB, so segments must not be larger.)
+ * FAILING_DISK=directory: the first SIGRTMIN replaces every open file below the directory with a file whose reads and writes
+ * fail with EIO. No further file can be opened there. The next SIGRTMIN restores the original state. (The replacement is
+ * /proc/self/mem. Addresses below 64 KiB are never mapped, so segments must not be larger than that.)
  *
- * REFUSE_IO_URING=1: io_uring_setup ends with EPERM, as by the rules of a container. */
+ * REFUSE_IO_URING=1: io_uring_setup fails with EPERM, as under the seccomp rules of a container. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static void fail_or_mend(int signal_number) {
             mended[fd] = fcntl(fd, F_DUPFD_CLOEXEC, MOST_FILES);
             dup3(broken, fd, O_CLOEXEC);
         } else if (!failing && mended[fd] > 0) {
-            /* The server may have closed it, and have something else there by now. */
+            /* Meanwhile the server may have closed the descriptor and reused it for another file. */
             if (is_link_to(fd, "/proc/", 6)) dup3(mended[fd], fd, O_CLOEXEC);
             close(mended[fd]);
             mended[fd] = 0;
@@ -83,7 +83,7 @@ static void refuse_io_uring(void) {
 __attribute__((constructor)) static void begin(void) {
     if (getenv("REFUSE_IO_URING")) refuse_io_uring();
     if (!getenv("FAILING_DISK")) return;
-    disk = strdup(getenv("FAILING_DISK")); /* the server uses the memory of its environment for its title */
+    disk = strdup(getenv("FAILING_DISK")); /* copied, because the server overwrites its environment with its process title */
     struct sigaction action = {.sa_handler = fail_or_mend, .sa_flags = SA_RESTART};
     sigaction(SIGRTMIN, &action, NULL);
 }

@@ -1,4 +1,4 @@
-"""A slot on its way from one shard to another, for a client that goes where it is sent."""
+"""Moves a slot from one shard to another while a client follows redirections."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from wire import Failure, Wire
 
 Address = tuple[str, int]
 AT_ONCE = 4
-"""Keys that go at a time, and commands between."""
+"""Number of keys moved at a time, and number of commands between two moves."""
 
 
 class Mover:
-    """Source and target of a slot, and all other primaries."""
+    """The source and target of a slot, and all other primaries."""
 
     def __init__(self, slot: int, source: Address, target: Address, others: Sequence[Address]) -> None:
         self.slot = slot
@@ -24,7 +24,7 @@ class Mover:
             expect(wire.say("CLUSTER", "SETSLOT", slot, state, other), b"OK")
 
     def move(self, most: int) -> None:
-        """So many keys; once none is left, the target owns the slot."""
+        """Move up to `most` keys. If none is left, assign the slot to the target."""
         names = self.source.say("CLUSTER", "GETKEYSINSLOT", self.slot, most)
         if names:
             expect(self.source.say("MIGRATE", *self.to, "", 0, 5000, "KEYS", *names), b"OK")
@@ -34,12 +34,12 @@ class Mover:
         self.is_finished = True
 
     def ask(self, command: Command) -> Any:
-        """The reply, from where the keys are."""
+        """Send the command to the server that has its keys. Return the reply."""
         reply = self.source.say(*command)
         if isinstance(reply, Failure) and reply.startswith("ASK "):
             reply = self.target.batch([("ASKING",), command])[1]
         if isinstance(reply, Failure) and reply.startswith("TRYAGAIN"):
-            # Its keys are in both, or one is in neither: that is known once the slot has moved.
+            # The keys are on different servers, or one does not exist. Only after the move can the command be answered.
             while not self.is_finished:
                 self.move(100)
             reply = self.target.say(*command)
@@ -49,7 +49,7 @@ class Mover:
 def move_slot(
     slot: int, source: Address, target: Address, others: Sequence[Address], commands: Iterator[tuple[Command, Any]]
 ) -> list[str]:
-    """Commands come with the reply that is expected; those that were answered otherwise."""
+    """Execute commands during the move. Each comes with its expected reply. Return the differences."""
     mover = Mover(slot, source, target, others)
     wrong = []
     while True:
@@ -58,13 +58,13 @@ def move_slot(
             found = mover.ask(command)
             if comparable(command, found) != comparable(command, expected):
                 told = f"expected {str(expected)[:300]}, got {str(found)[:300]}"
-                wrong.append(f"while its slot moves, {str(command)[:200]}: {told}")
+                wrong.append(f"while the slot moves, {str(command)[:200]}: {told}")
             if mover.is_finished:
                 return wrong
         mover.move(AT_ONCE)
 
 
 def expect(reply: Any, expected: Any) -> None:
-    """Of what must work."""
+    """Raise an error if a command that must succeed gave another reply."""
     if reply != expected:
         raise RuntimeError(str(reply))

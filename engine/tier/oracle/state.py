@@ -1,4 +1,4 @@
-"""The whole content of a server, comparable."""
+"""The whole content of a server in comparable form."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ READS: dict[bytes, tuple[Any, ...]] = {
 
 
 def state(address: tuple[str, int], databases: int, readonly: bool = False) -> dict[Any, Any]:
-    """Every key of every database with type, value and the time when it expires."""
+    """Return every key of every database with its type, value and expiry time."""
     wire = Wire(address)
     if readonly:
         wire.say("READONLY")
@@ -38,7 +38,7 @@ def state(address: tuple[str, int], databases: int, readonly: bool = False) -> d
 
 
 def scan(wire: Wire, *options: Any) -> list[bytes]:
-    """All names, by SCAN."""
+    """Return all key names that SCAN finds."""
     names, cursor = [], b"0"
     while True:
         cursor, some = wire.say("SCAN", cursor, "COUNT", 100, *options)
@@ -48,7 +48,7 @@ def scan(wire: Wire, *options: Any) -> list[bytes]:
 
 
 def differences(expected: dict[Any, Any], found: dict[Any, Any]) -> list[str]:
-    """What is not the same, in words."""
+    """Return a description of each difference."""
     return [
         f"{key}: expected {str(expected.get(key))[:300]}, found {str(found.get(key))[:300]}"
         for key in sorted(set(expected) | set(found), key=str)

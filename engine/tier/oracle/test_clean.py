@@ -1,4 +1,4 @@
-"""A value that was read and goes back to flash as it came is not written again; one that was changed is."""
+"""A value that was only read is not written to flash again. A changed value is."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ PORT = 21812
 def wire(tmp_path: Path) -> Iterator[Wire]:
     lab = Lab(f"{claim_network()}.2")
     try:
-        lab.server(PORT, *options(tmp_path, ram_limit=1))  # nothing stays in RAM
+        lab.server(PORT, *options(tmp_path, ram_limit=1))  # keeps no value in RAM
         yield Wire((lab.address, PORT))
     finally:
         lab.close()
@@ -38,7 +38,7 @@ def all_on_flash(wire: Wire) -> dict[str, int]:
     return told(wire)
 
 
-def test_what_was_only_read_is_not_written_again(wire: Wire) -> None:
+def test_values_only_read_are_not_written_again(wire: Wire) -> None:
     values = {f"key:{number}": [f"{number}-{index}" * 20 for index in range(10)] for number in range(KEYS)}
     wire.batch([("RPUSH", key, *value) for key, value in values.items()])
     before = all_on_flash(wire)
@@ -48,7 +48,7 @@ def test_what_was_only_read_is_not_written_again(wire: Wire) -> None:
     assert replies == [[element.encode() for element in value] for value in values.values()]
     after = all_on_flash(wire)
     assert after["promotions"] == KEYS
-    assert after["demotions_clean"] > KEYS * 0.8  # some share a place in the table of what was left
+    assert after["demotions_clean"] > KEYS * 0.8  # some remembered records share a table entry
     assert after["flash_writes"] - before["flash_writes"] == KEYS - after["demotions_clean"]
 
     wire.batch([("LSET", key, "3", "changed") for key in values])

@@ -1,4 +1,4 @@
-"""A server that is killed at random moments while it is written to: what it has answered is in its append-only file."""
+"""A server is killed at random moments during writes. Each acknowledged write must be in its append-only file."""
 
 import os
 import sys
@@ -22,7 +22,9 @@ AT_ONCE = 20
 
 
 def write_until_killed(wire: Wire, random: Random, held: dict[str, bytes]) -> dict[str, list[bytes]]:
-    """What was answered is in `held`; the rest may be there or not, in this order."""
+    """Write until the server is killed. Record acknowledged values in `held`.
+
+    Return the unacknowledged values of each key, in the order in which they were sent. Any of them may be stored."""
     open_: dict[str, list[bytes]] = {}
     while True:
         batch = [(f"key:{random.randrange(KEYS)}", random.randbytes(random.randrange(10, 2000))) for _ in range(AT_ONCE)]
@@ -41,7 +43,7 @@ def write_until_killed(wire: Wire, random: Random, held: dict[str, bytes]) -> di
             return open_
 
 
-def test_a_server_killed_at_random_moments() -> None:
+def test_server_killed_at_random_moments_keeps_acknowledged_writes() -> None:
     random = Random(int(os.environ.get("SHARDBOARD_SEED", "1")))
     lab = TieredLab(f"{claim_network()}.2", "--appendonly", "yes", "--auto-aof-rewrite-min-size", "1mb")
     held: dict[str, bytes] = {}
@@ -49,7 +51,7 @@ def test_a_server_killed_at_random_moments() -> None:
         lab.server(PORT)
         for _ in range(KILLS):
             wire = Wire((lab.address, PORT))
-            # Not before it has written: a moment within whatever it does then.
+            # The delay ensures that some values have been written.
             killer = threading.Timer(random.uniform(0.05, 0.4), lambda: lab.kill(PORT))
             killer.start()
             open_ = write_until_killed(wire, random, held)

@@ -1,5 +1,7 @@
-"""Disks that fail or are full, and a kernel without io_uring: what cannot be read is an error and never another value, what can be
-served is served, and when the disk is well again nothing is missing."""
+"""Tests with failing disks, full disks and a kernel without io_uring.
+
+A value that cannot be read must give an error and never another value. All other values must stay available. After the disk
+is repaired, no value may be missing."""
 
 import os
 import signal
@@ -44,7 +46,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture
 def with_disk(lab: Lab, failing: Path) -> Callable[..., tuple[Wire, Callable[[], None]]]:
-    """Starts a server on a disk of its own, and what breaks that disk or mends it."""
+    """Return a function that starts a server and returns a connection and a function that breaks or repairs its disk."""
 
     def start(port: int = PORT, *more: str) -> tuple[Wire, Callable[[], None]]:
         disk = lab.directory / f"flash-{port}"
@@ -56,7 +58,7 @@ def with_disk(lab: Lab, failing: Path) -> Callable[..., tuple[Wire, Callable[[],
 
 
 def fill(wire: Wire) -> dict[str, bytes]:
-    """Values that are all in closed segments or in one that is being written."""
+    """Write values and wait until all of them are on flash. Return the values."""
     values = {f"key:{number}": str(number).encode() * 300 for number in range(KEYS)}
     wire.batch([("SET", *pair) for pair in values.items()])
     wait_for(lambda: info(wire)["tier_values_flash"] == str(KEYS), "all values on flash")
@@ -64,7 +66,7 @@ def fill(wire: Wire) -> dict[str, bytes]:
 
 
 def read(wire: Wire, values: dict[str, bytes]) -> tuple[int, list[str]]:
-    """How many cannot be read, and which are wrong."""
+    """Read all values. Return the number of unreadable values and a list of wrong replies."""
     replies = wire.batch([("GET", name) for name in values])
     wrong = []
     for (name, value), reply in zip(values.items(), replies, strict=True):
@@ -73,7 +75,7 @@ def read(wire: Wire, values: dict[str, bytes]) -> tuple[int, list[str]]:
     return sum(isinstance(reply, Failure) for reply in replies), wrong
 
 
-def test_a_disk_that_fails_and_is_mended(with_disk: Callable[..., tuple[Wire, Callable[[], None]]]) -> None:
+def test_failed_disk_is_used_again_after_repair(with_disk: Callable[..., tuple[Wire, Callable[[], None]]]) -> None:
     wire, break_or_mend = with_disk()
     values = fill(wire)
     old = next(iter(values))
@@ -84,21 +86,21 @@ def test_a_disk_that_fails_and_is_mended(with_disk: Callable[..., tuple[Wire, Ca
     break_or_mend()
     unreadable, wrong = read(wire, values)
     assert wrong == []
-    assert unreadable > KEYS / 2  # the newest may still be in memory
+    assert unreadable > KEYS / 2  # the newest values may still be in the write buffer
     assert str(wire.say("GETRANGE", old, 0, 10)).startswith("IOERR")
     assert str(wire.say("APPEND", old, "x")).startswith("IOERR")
     assert str(wire.say("EVAL", "return redis.call('GET', KEYS[1])", 1, old)).startswith("IOERR")
     transaction = wire.batch([("MULTI",), ("APPEND", old, "x"), ("EXEC",)])
     assert str(transaction[-1][0]).startswith("IOERR")
 
-    # Nothing more leaves RAM, and all that is there is served.
+    # No more values leave RAM, and all values in RAM stay available.
     fresh = {f"fresh:{number}": str(number).encode() * 3000 for number in range(400)}
     assert wire.batch([("SET", *pair) for pair in fresh.items()]) == [b"OK"] * len(fresh)
     wait_for(lambda: info(wire)["tier_flash_state"] == "failing", "the failure to be noticed")
     assert read(wire, fresh) == (0, [])
     assert int(info(wire)["tier_read_errors"]) >= unreadable
 
-    # A snapshot without all values takes no other one's place.
+    # An incomplete snapshot must not replace the last complete one.
     assert isinstance(wire.say("SAVE"), Failure)
     wire.say("BGSAVE")
     wait_for(lambda: info(wire, "persistence")["rdb_bgsave_in_progress"] == "0", "the snapshot to end")
@@ -113,7 +115,7 @@ def test_a_disk_that_fails_and_is_mended(with_disk: Callable[..., tuple[Wire, Ca
     assert read(wire, {**values, **fresh}) == (0, [])
 
 
-def test_what_is_lost_on_one_disk_is_on_the_replica(
+def test_values_lost_on_one_disk_are_on_the_replica(
     lab: Lab, with_disk: Callable[..., tuple[Wire, Callable[[], None]]]
 ) -> None:
     wire, break_disk = with_disk()
@@ -123,7 +125,7 @@ def test_what_is_lost_on_one_disk_is_on_the_replica(
     assert wire.say("WAIT", 1, 0) == 1
     break_disk()
     assert read(wire, values)[0] > KEYS / 2
-    # What it still may do reaches the replica, what it may not does not.
+    # Successful writes reach the replica, failed writes do not.
     assert wire.say("SET", "key:0", "new") == b"OK"
     assert isinstance(wire.say("APPEND", "key:1", "x"), Failure)
     assert wire.say("WAIT", 1, 0) == 1
@@ -131,8 +133,8 @@ def test_what_is_lost_on_one_disk_is_on_the_replica(
     assert read(replica, {**values, "key:0": b"new"}) == (0, [])
 
 
-def test_a_full_disk_is_used_again_once_there_is_room(lab: Lab, tmp_path: Path) -> None:
-    """A file system of its own that is smaller than the data."""
+def test_full_disk_is_used_again_after_space_is_freed(lab: Lab, tmp_path: Path) -> None:
+    """Use a file system that is smaller than the data."""
     mount = f"mount --types tmpfs --options size=4m flash {tmp_path} && exec \"$@\""
     through = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
     lab.server(PORT, *options(tmp_path, **ALL_ON_FLASH), through=through)
@@ -154,7 +156,7 @@ def test_a_full_disk_is_used_again_once_there_is_room(lab: Lab, tmp_path: Path) 
     assert read(wire, left) == (0, [])
 
 
-def test_without_io_uring_values_are_read_all_the_same(lab: Lab, failing: Path) -> None:
+def test_values_are_readable_without_io_uring(lab: Lab, failing: Path) -> None:
     process = lab.server(
         PORT, *all_on_flash(lab, PORT), through=["env", f"LD_PRELOAD={failing}", "REFUSE_IO_URING=1"]
     )
@@ -167,7 +169,7 @@ def test_without_io_uring_values_are_read_all_the_same(lab: Lab, failing: Path) 
     assert "io_uring is not available (Operation not permitted" in told
 
 
-def test_files_that_are_cut_or_changed_give_errors_and_no_other_values(lab: Lab) -> None:
+def test_damaged_files_give_errors_and_never_other_values(lab: Lab) -> None:
     lab.server(PORT, *all_on_flash(lab, PORT))
     wire = Wire((lab.address, PORT))
     values = fill(wire)
@@ -186,7 +188,7 @@ def test_files_that_are_cut_or_changed_give_errors_and_no_other_values(lab: Lab)
     assert wrong == []
     assert unreadable > 0
     assert int(info(wire)["tier_checksum_errors"]) > 0
-    # Such a key can be written anew and deleted.
+    # The affected keys can be overwritten and deleted.
     assert wire.batch([("SET", name, "anew") for name in values]) == [b"OK"] * KEYS
     assert wire.say("DEL", *values) == KEYS
     assert not is_cold(wire, "key:0")

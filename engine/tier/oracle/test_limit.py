@@ -1,4 +1,4 @@
-"""The limit of RAM holds while clients write more than fits, as fast as they can: nobody is refused for want of memory."""
+"""The RAM limit holds while clients write more data than fits at full speed, and no write is rejected."""
 
 import sys
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def wire(tmp_path: Path) -> Iterator[Wire]:
         lab.close()
 
 
-def test_three_times_the_limit_written_at_full_speed(wire: Wire) -> None:
+def test_writes_beyond_ram_limit_all_succeed(wire: Wire) -> None:
     value = Random(1).randbytes(SIZE)
     refused = []
     for first in range(0, KEYS, AT_ONCE):
@@ -42,7 +42,7 @@ def test_three_times_the_limit_written_at_full_speed(wire: Wire) -> None:
         refused += [reply for reply in replies if isinstance(reply, Failure)]
     assert refused == []
     told = info(wire, "everything")
-    # A hash table that grows takes a mebibyte at once.
+    # A growing hash table allocates 1 MiB at once.
     assert int(told["used_memory_peak"]) < LIMIT + 1.5 * MIB
     assert int(told["tier_values_flash"]) > KEYS / 2
     wanted = Random(2).choices(range(KEYS), k=2_000)

@@ -1,4 +1,4 @@
-"""A slot goes to another shard while a client waits for a value of it from flash."""
+"""A slot moves to another shard while a client waits for one of its values from flash."""
 
 import sys
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from shardboard.loopback import claim_network
 
 PORTS = [21811, 21812]
 OTHERS = 1_200
-"""Keys; more than what is not yet in a file."""
+"""Number of keys. The values are larger in total than the write buffer, so that most of them are in a file."""
 TRIES = 20
 
 
@@ -31,8 +31,8 @@ def lab() -> Iterator[tuple[Lab, list[dict[str, object]]]]:
         made.close()
 
 
-def test_who_waited_gets_the_value_and_who_comes_later_is_sent_on(lab: tuple[Lab, list[dict[str, object]]]) -> None:
-    """What the key was when it was asked for is a good answer; that there is none would be a wrong one."""
+def test_waiting_client_gets_value_and_later_client_is_redirected(lab: tuple[Lab, list[dict[str, object]]]) -> None:
+    """The value at the time of the request is a correct reply. A reply that the key does not exist would be wrong."""
     servers, (_, target) = lab
     wire, mover, idler = (Wire((servers.address, PORTS[0])) for _ in range(3))
     names = [
@@ -49,7 +49,7 @@ def test_who_waited_gets_the_value_and_who_comes_later_is_sent_on(lab: tuple[Lab
     waited = []
     for name in names:
         slot, before = mover.say("CLUSTER", "KEYSLOT", name), calls(wire, "tier.get")
-        # While it sleeps both connections have something to say, so both are heard before any read ends.
+        # Both commands arrive during the sleep, so the server processes both before any read completes.
         idler.send("DEBUG", "SLEEP", "0.2")
         wire.send("GET", name)
         gone = mover.batch([("DEL", name), ("CLUSTER", "SETSLOT", slot, "NODE", target["id"])])
@@ -58,12 +58,12 @@ def test_who_waited_gets_the_value_and_who_comes_later_is_sent_on(lab: tuple[Lab
         assert idler.reply() == b"OK"
         assert str(wire.say("GET", name)).startswith("MOVED")
         if isinstance(reply, Failure):
-            assert reply.startswith("MOVED")  # the mover was heard first
+            assert reply.startswith("MOVED")  # the server processed the move first
             continue
         assert reply == name.encode() * 60
         waited.append(calls(wire, "tier.get") > before)
         if waited[-1]:
             break
-    assert any(waited), f"nobody has waited: {waited}"
+    assert any(waited), f"no client waited: {waited}"
     for one in (wire, mover, idler):
         one.close()

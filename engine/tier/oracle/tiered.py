@@ -1,4 +1,4 @@
-"""How a server with the tier is started."""
+"""Starts servers with the tier."""
 
 import subprocess
 import sys
@@ -13,34 +13,34 @@ from wire import Wire
 
 MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
 ALL_ON_FLASH = {"ram-limit": 1, "min-value": 64, "segment-size": 65536}
-"""What can be demoted is demoted at once. Small segments are compacted all the time."""
+"""Settings that demote every possible value at once. Small segments are compacted continuously."""
 
 
 def options(flash: Path, **settings: Any) -> list[str]:
-    """Of a server whose values may be in that directory; settings of the tier with `_` for `-`."""
+    """Return the options of a server with its values in directory `flash`. Tier settings use `_` for `-`."""
     named = {name.replace("_", "-"): value for name, value in settings.items()}
     words = (word for name, value in {"flash-path": flash, **named}.items() for word in (f"--tier.{name}", str(value)))
     return ["--loadmodule", str(MODULE), *words]
 
 
 def all_on_flash(lab: Lab, port: int) -> list[str]:
-    """Of a server where nothing stays in RAM that may be on flash."""
+    """Return the options of a server that keeps no value in RAM if it can be on flash."""
     return options(lab.directory / f"flash-{port}", **ALL_ON_FLASH)
 
 
 def info(wire: Wire, section: str = "tier") -> dict[str, str]:
-    """A section of INFO."""
+    """Return the fields of an INFO section."""
     lines = wire.say("INFO", section).decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
 def is_cold(wire: Wire, name: str) -> bool:
-    """Whether the value is on flash."""
+    """Return whether the value is on flash."""
     return bool(wire.say("TIER.WHERE", name) == b"flash")
 
 
 class TieredLab(Lab):
-    """Its servers have the tier, and nothing in RAM that may be on flash."""
+    """A lab whose servers have the tier and keep no value in RAM if it can be on flash."""
 
     def __init__(self, address: str, *more: str, plain: Collection[int] = ()) -> None:
         super().__init__(address)
@@ -48,12 +48,12 @@ class TieredLab(Lab):
         self.by_port: dict[int, subprocess.Popen[bytes]] = {}
 
     def server(self, port: int, *options: str, through: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        """One of them, unless its port is said to be plain."""
+        """Start a server. If its port is in `plain`, it does not have the tier."""
         tier = () if port in self.plain else (*self.more, *all_on_flash(self, port))
         self.by_port[port] = super().server(port, *options, *tier, through=through)
         return self.by_port[port]
 
     def kill(self, port: int) -> None:
-        """Ends that server as a crash does."""
+        """Kill the server to simulate a crash."""
         self.by_port[port].kill()
         self.by_port[port].wait()

@@ -1,4 +1,4 @@
-"""A connection that sends batches of commands and reads their replies."""
+"""A client connection that sends batches of commands and reads their replies."""
 
 import socket
 from typing import Any, BinaryIO
@@ -7,7 +7,7 @@ from lab import command
 
 
 class Failure(str):
-    """An error reply; equal to another of the same first word."""
+    """An error reply. Two errors are equal if their first words are equal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Failure) and self.split(" ")[0] == other.split(" ")[0]
@@ -16,7 +16,7 @@ class Failure(str):
 
 
 class Wire:
-    """One client of one server."""
+    """A client connection to a server."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.socket = socket.create_connection(address, timeout=120)
@@ -24,21 +24,21 @@ class Wire:
         self.lines: BinaryIO = self.socket.makefile("rb")
 
     def send(self, *args: Any) -> None:
-        """One command; its reply is read later."""
+        """Send a command without reading its reply."""
         self.socket.sendall(command(*args))
 
     def say(self, *args: Any) -> Any:
-        """One command and its reply."""
+        """Send a command. Return its reply."""
         self.send(*args)
         return self.reply()
 
     def batch(self, commands: list[tuple[Any, ...]]) -> list[Any]:
-        """Many commands and their replies."""
+        """Send many commands. Return their replies."""
         self.socket.sendall(b"".join(command(*args) for args in commands))
         return [self.reply() for _ in commands]
 
     def reply(self) -> Any:
-        """The next reply, RESP2."""
+        """Read the next RESP2 reply."""
         line = self.lines.readline()
         if not line:
             raise ConnectionError("the server closed the connection")
@@ -56,6 +56,6 @@ class Wire:
         return [self.reply() for _ in range(int(rest))]
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self.lines.close()
         self.socket.close()

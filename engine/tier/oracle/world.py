@@ -1,4 +1,4 @@
-"""A plain server beside servers with the tier: a primary and its replica, or a cluster of three of each."""
+"""A plain server and servers with the tier: either a primary and its replica, or a cluster of three of each."""
 
 import time
 from random import Random
@@ -13,20 +13,20 @@ from wire import Wire
 
 from shardboard.loopback import claim_network
 
-# A loopback address of its own, so that runs beside each other do not meet.
+# A separate loopback address, so that parallel runs do not conflict.
 ADDRESS = f"{claim_network()}.2"
 PLAIN = 21800
 PAIRS = [(21801, 21802), (21803, 21804), (21805, 21806)]
-"""Primaries and their replicas; without a cluster only the first. In a cluster the first has the slot of all keys."""
+"""Primaries and their replicas. Without a cluster only the first pair is used. In a cluster it first has all keys."""
 SLOT_OF_ALL = 15891
-"""Of `{t}`."""
+"""Slot of the hash tag `{t}`, which all keys have."""
 BATCHES = 60
 ORDER_LASTS = 6.0
-"""Seconds; CLUSTER FAILOVER gives up after five."""
+"""Seconds. CLUSTER FAILOVER times out after five."""
 
 
 class World:
-    """The servers, and what happened to them."""
+    """The servers and the events applied to them."""
 
     def __init__(self, random: Random, *, cluster: bool) -> None:
         self.random, self.cluster = random, cluster
@@ -41,7 +41,7 @@ class World:
         self.pairs = [list(pair) for pair in PAIRS]
         self.at = 0
         if cluster:
-            # Slots are shared evenly, and the last third has the one of all keys.
+            # `cluster` divides the slots evenly. The last third contains the slot of all keys.
             order = [*self.pairs[1:], self.pairs[0]]
             self.lab.cluster([pair[0] for pair in order], [pair[1] for pair in order])
         else:
@@ -53,23 +53,23 @@ class World:
 
     @property
     def primary(self) -> int:
-        """Port of the one that has all keys."""
+        """Return the port of the primary that has all keys."""
         return self.pairs[self.at][0]
 
     @property
     def replica(self) -> int:
-        """And of its replica."""
+        """Return the port of its replica."""
         return self.pairs[self.at][1]
 
     def connect(self) -> None:
-        """To the primary, in the same database as the plain server."""
+        """Connect to the primary. Select the same database there and on the plain server."""
         self.wire = Wire((ADDRESS, self.primary))
         if self.databases > 1:
             self.wire.say("SELECT", 0)
             self.plain_wire.say("SELECT", 0)
 
     def round(self, number: int) -> list[str]:
-        """Commands, then something happens, then everything is compared; what is wrong."""
+        """Execute commands and one event, then compare everything. Return the differences."""
         for _ in range(BATCHES):
             wrong = self.batch()
             if wrong:
@@ -83,7 +83,7 @@ class World:
         return wrong
 
     def batch(self) -> list[str]:
-        """A pipeline of both servers, its replies compared."""
+        """Send a random pipeline to both servers and compare the replies. Return the differences."""
         asked: list[Command] = []
         for _ in range(self.random.randrange(1, 30)):
             asked += self.commands.transaction() if self.random.random() < 0.1 else [self.commands.next()]
@@ -97,7 +97,9 @@ class World:
         ]
 
     def watched(self) -> list[str]:
-        """A watched key that only moves to flash and back is not changed; one that another client sets is."""
+        """Check WATCH with a cold key.
+
+        A demotion or promotion does not count as a change of the key. A write by another client does."""
         wrong = []
         if self.databases > 1:
             self.wire.say("SELECT", 0)
@@ -116,14 +118,14 @@ class World:
         return wrong
 
     def promotions(self) -> int:
-        """Of the primary."""
+        """Return the number of promotions of the primary."""
         wire = Wire((ADDRESS, self.primary))
         told = int(info(wire)["tier_promotions"])
         wire.close()
         return told
 
     def compare(self, when: str) -> list[str]:
-        """All three have the same content."""
+        """Compare the contents of the plain server, the primary and the replica. Return the differences."""
         self.in_sync()
         self.counts["promotions"] += self.promotions()
         expected = state((ADDRESS, PLAIN), self.databases)
@@ -134,7 +136,7 @@ class World:
         return wrong
 
     def in_sync(self) -> None:
-        """The replica has everything."""
+        """Wait until the replica has received everything."""
         primary, replica = Wire((ADDRESS, self.primary)), Wire((ADDRESS, self.replica))
 
         def reached() -> bool:
@@ -147,7 +149,7 @@ class World:
         replica.close()
 
     def failover(self) -> None:
-        """The replica takes over."""
+        """Promote the replica."""
         if self.cluster:
             self.take_over("CLUSTER", "FAILOVER")
         else:
@@ -159,12 +161,13 @@ class World:
             self.connect()
 
     def take_over(self, *order: str) -> None:
-        """The replica is ordered to, in a cluster."""
+        """Promote the replica of a cluster with the given command."""
         replica = Wire((ADDRESS, self.replica))
         last_order = -ORDER_LASTS
 
         def has_taken_over() -> bool:
-            # Nobody votes about the same primary twice within some seconds, and an order that got no vote ends.
+            # Voters reject a second election for the same primary within some seconds, and a failover without a majority times
+            # out, so the command is repeated.
             nonlocal last_order
             if time.monotonic() > last_order + ORDER_LASTS:
                 last_order = time.monotonic()
@@ -178,12 +181,12 @@ class World:
         self.connect()
 
     def serve(self, primary: Wire) -> None:
-        """Waits until that one does."""
+        """Wait until the primary accepts writes."""
         wait_for(lambda: primary.say("SET", "{t}served", "1") == b"OK", "the primary to serve")
         primary.say("DEL", "{t}served")
 
     def full_resync(self) -> None:
-        """The replica loses its link and what it could have resumed from."""
+        """Disconnect the replica and change the replication id, so that it needs a full resync."""
         primary, replica = Wire((ADDRESS, self.primary)), Wire((ADDRESS, self.replica))
         before = int(info(primary, "stats")["sync_full"])
         primary.say("DEBUG", "CHANGE-REPL-ID")
@@ -193,7 +196,7 @@ class World:
         replica.close()
 
     def cut(self) -> list[str]:
-        """The replica loses its link while commands come, and resumes."""
+        """Disconnect the replica repeatedly during commands. It must resume with a partial resync."""
         primary = Wire((ADDRESS, self.primary))
         before = int(info(primary, "stats")["sync_partial_ok"])
         wrong = []
@@ -205,21 +208,21 @@ class World:
         return wrong
 
     def restart(self) -> None:
-        """The primary reads the RDB file that it has just written."""
+        """Let the primary write an RDB file and load it."""
         self.reload("RELOAD")
 
     def reload_aof(self) -> None:
-        """The primary reads its append-only file again."""
+        """Let the primary load its append-only file."""
         self.reload("LOADAOF")
 
     def reload(self, what: str) -> None:
-        """By the server's own order."""
+        """Execute the given DEBUG subcommand on the primary."""
         answer = self.wire.say("DEBUG", what)
         if answer != b"OK":
             raise RuntimeError(str(answer))
 
     def crash(self) -> None:
-        """The primary is killed, and comes back with what its append-only file says: all that was answered."""
+        """Kill and restart the primary. Its append-only file must contain all acknowledged writes."""
         self.lab.kill(self.primary)
         self.start(self.primary)
         primary = Wire((ADDRESS, self.primary))
@@ -228,11 +231,11 @@ class World:
         self.connect()
 
     def start(self, port: int) -> None:
-        """Again, with the files that it has left."""
+        """Start a server with its existing files."""
         (self.lab.shard_server if self.cluster else self.lab.server)(port)
 
     def crash_and_promotion(self) -> None:
-        """The primary is killed, its replica takes over, and the old one comes back as a replica."""
+        """Kill the primary, promote its replica and restart the killed server as a replica."""
         self.in_sync()
         dead = self.primary
         self.lab.kill(dead)
@@ -240,11 +243,11 @@ class World:
         self.start(dead)
 
     def move(self) -> list[str]:
-        """The slot of all keys goes to another shard, key by key, while commands come."""
+        """Move the slot of all keys to another shard during commands."""
         to = self.random.choice([number for number in range(len(PAIRS)) if number != self.at])
         ports = [pair[0] for pair in self.pairs]
         others = [(ADDRESS, port) for number, port in enumerate(ports) if number not in (self.at, to)]
-        # Keys are in two places, and MIGRATE tells for how long they live, not until when.
+        # DBSIZE differs while keys are on two servers, and PEXPIRETIME because MIGRATE sends the remaining lifetime.
         asked = (one for one in iter(self.commands.next, None) if one[0] not in ("DBSIZE", "PEXPIRETIME"))
         commands = ((one, self.plain_wire.say(*one)) for one in asked)
         wrong = move_slot(SLOT_OF_ALL, (ADDRESS, self.primary), (ADDRESS, ports[to]), others, commands)
@@ -256,9 +259,9 @@ class World:
         return wrong
 
     def told(self) -> str:
-        """What was done."""
+        """Return a summary of the executed commands and events."""
         return ", ".join(f"{count} {name}" for name, count in self.counts.items())
 
     def close(self) -> None:
-        """Ends the servers."""
+        """Stop all servers."""
         self.lab.close()
