@@ -206,10 +206,11 @@ fn try_target(
     }
     let mut is_transient = false;
     for address in addresses {
-        let found =
-            Probe::connect(options, session, address, patience).map_err(|error| (is_transient_error(&error), error));
+        let found = Probe::connect(options, session, address, patience)
+            .map_err(|error| (is_transient_error(&error), error));
         let found = found.and_then(|mut probe| {
-            usable(&mut probe, patience).map_err(|(transient, error)| (transient, format!("{address}: {error}")))?;
+            usable(&mut probe, patience)
+                .map_err(|(transient, error)| (transient, format!("{address}: {error}")))?;
             if !options.cluster {
                 return Ok(Topology::single(address));
             }

@@ -17,7 +17,9 @@ pub fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let builder = match &tls.client_ca {
-        None if tls.require_client_certificate => return Err("client certificates require a client CA".into()),
+        None if tls.require_client_certificate => {
+            return Err("client certificates require a client CA".into());
+        }
         None => builder.with_no_client_auth(),
         Some(path) => {
             let mut roots = RootCertStore::empty();

@@ -37,10 +37,7 @@ pub unsafe extern "C" fn ValkeyModule_OnLoad(ctx: *mut Ctx, _: *mut *mut Str, ar
     // SAFETY: the context lives during the call.
     unsafe { (api().SetModuleAttribs)(ctx, c"tier".as_ptr(), 1, 1) };
     if argc > 0 {
-        return refuse(
-            ctx,
-            "the tier module takes no arguments; use tier.flash-path and the other settings",
-        );
+        return refuse(ctx, "the tier module takes no arguments; use tier.flash-path and the other settings");
     }
     match load(ctx) {
         Ok(()) => OK,

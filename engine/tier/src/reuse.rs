@@ -303,7 +303,10 @@ mod tests {
             let curve = reuse.curve();
             for (room, hits, _) in rams {
                 let (estimate, real) = (share(&curve, room as u64), f64::from(hits) / f64::from(USES));
-                assert!((estimate - real).abs() < 0.04, "seed {seed}, {room} values: estimated {estimate}, measured {real}");
+                assert!(
+                    (estimate - real).abs() < 0.04,
+                    "seed {seed}, {room} values: estimated {estimate}, measured {real}"
+                );
             }
             assert!(reuse.last.len() <= MOST_KEYS);
         }

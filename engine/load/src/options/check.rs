@@ -19,8 +19,14 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
             std::env::var("SHARDBOARD_LOAD_PASSWORD").ok().filter(|password| !password.is_empty());
     }
     let refuse = |wrong: bool, why: &str| if wrong { Err(why.to_owned()) } else { Ok(()) };
-    refuse(options.unix_socket.is_some() && seen.tcp, "--unix-socket cannot be used with --server or --port")?;
-    refuse(options.unix_socket.is_some() && options.cluster, "--unix-socket cannot be used with --cluster-mode")?;
+    refuse(
+        options.unix_socket.is_some() && seen.tcp,
+        "--unix-socket cannot be used with --server or --port",
+    )?;
+    refuse(
+        options.unix_socket.is_some() && options.cluster,
+        "--unix-socket cannot be used with --cluster-mode",
+    )?;
     refuse(options.cluster && options.database != 0, "a cluster has only database 0: omit --select-db")?;
     refuse(options.test_time.is_some() && seen.requests, "--test-time cannot be used with --requests")?;
     refuse(
@@ -38,7 +44,10 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
         "--clients times --threads must be at most 100000 connections",
     )?;
     refuse(options.rate.is_some_and(|rate| rate <= 0.0), "--rate must be greater than 0")?;
-    refuse(options.rate.is_some() && options.rate_limiting.is_some(), "--rate cannot be used with --rate-limiting")?;
+    refuse(
+        options.rate.is_some() && options.rate_limiting.is_some(),
+        "--rate cannot be used with --rate-limiting",
+    )?;
     check_commands(options)?;
     let stairs = options.staircase;
     refuse(
@@ -47,7 +56,10 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
         "--clients-start, --clients-step, --step-duration and --test-time must be used together",
     )?;
     refuse(stairs.start >= options.clients.max(1), "--clients-start must be less than --clients")?;
-    refuse(options.start_jitter.0 > options.start_jitter.1, "the minimum jitter must not exceed the maximum jitter")?;
+    refuse(
+        options.start_jitter.0 > options.start_jitter.1,
+        "the minimum jitter must not exceed the maximum jitter",
+    )?;
     refuse(
         options.cluster && options.reconnect_interval.is_some(),
         "--reconnect-interval cannot be used with --cluster-mode",
@@ -60,7 +72,10 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
         options.find_max.is_some() && (options.rate.is_some() || options.rate_limiting.is_some()),
         "--find-max sets the rate: omit --rate and --rate-limiting",
     )?;
-    refuse(options.find_max.is_some() && options.run_count > 1, "--find-max cannot be used with --run-count")?;
+    refuse(
+        options.find_max.is_some() && options.run_count > 1,
+        "--find-max cannot be used with --run-count",
+    )?;
     refuse(options.find_max.is_some() && seen.requests, "--find-max cannot be used with --requests")?;
     refuse(options.pipeline > 1_000_000, "--pipeline must be at most 1000000")?;
     refuse(options.key_minimum > options.key_maximum, "--key-minimum must not exceed --key-maximum")?;
@@ -83,7 +98,10 @@ pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
         !gaussian && (options.key_stddev.is_some() || options.key_median.is_some()),
         "--key-stddev and --key-median need the key pattern G",
     )?;
-    refuse(options.key_stddev.is_some_and(|deviation| deviation <= 0.0), "--key-stddev must be greater than 0")?;
+    refuse(
+        options.key_stddev.is_some_and(|deviation| deviation <= 0.0),
+        "--key-stddev must be greater than 0",
+    )?;
     let inside = options.key_minimum as f64..=options.key_maximum as f64;
     refuse(
         options.key_median.is_some_and(|median| !inside.contains(&median)),
@@ -113,7 +131,10 @@ fn check_commands(options: &Options) -> Result<(), String> {
         "--command: in a cluster every command needs a __key__, which determines its shard",
     )?;
     let parallel = commands.iter().filter(|command| command.pattern == Pattern::Parallel).count();
-    refuse(parallel != 0 && parallel != commands.len(), "--command-key-pattern: P must be set for all commands or for none")?;
+    refuse(
+        parallel != 0 && parallel != commands.len(),
+        "--command-key-pattern: P must be set for all commands or for none",
+    )?;
     refuse(
         !commands.is_empty() && options.wait_ratio.is_some(),
         "--wait-ratio cannot be used with --command",

@@ -28,8 +28,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Asked, String> {
             Arg::Long("help") => return Ok(Asked::Help),
             Arg::Long("version") | Arg::Short('v') => return Ok(Asked::Version),
             Arg::Short(letter) => {
-                let name =
-                    long(letter).ok_or_else(|| format!("-{letter} is not an option; see --help"))?;
+                let name = long(letter).ok_or_else(|| format!("-{letter} is not an option; see --help"))?;
                 take(name, &mut options, &mut seen, &mut parser)?;
             }
             Arg::Long(name) => {

@@ -107,7 +107,10 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
         match outage.gap.ended {
             Some(ended) => {
                 let seconds = ended as f64 / 1e9 - began;
-                let _ = write!(out, "Outage of {shard}: {seconds:.3} s without a successful request, from {began:.3} s");
+                let _ = write!(
+                    out,
+                    "Outage of {shard}: {seconds:.3} s without a successful request, from {began:.3} s"
+                );
             }
             None => {
                 let _ = write!(out, "Outage of {shard}: from {began:.3} s until the end");

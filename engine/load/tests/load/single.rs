@@ -69,7 +69,11 @@ fn a_signal_ends_the_load_and_the_report_is_written() {
     let (end, said, status) = load.end();
     assert_eq!((&end["stopped"], &end["measured"]), (&json!(true), &json!(true)));
     let counted: u64 = end["histogram"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
-    assert_eq!(json!(counted), end["ops"], "the last line has the histogram of all requests, including those of the incomplete second");
+    assert_eq!(
+        json!(counted),
+        end["ops"],
+        "the last line has the histogram of all requests, including those of the incomplete second"
+    );
     assert!(status.success() && said.contains("Totals"), "{said}");
 }
 

@@ -27,7 +27,8 @@ pub(super) fn turn(path: &Path) -> io::Result<Turn> {
             Ok(()) => return Ok(Turn(lock)),
             Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
             Err(Errno::WOULDBLOCK) => {
-                let message = format!("another process has held the startup lock for {} s", PATIENCE.as_secs());
+                let message =
+                    format!("another process has held the startup lock for {} s", PATIENCE.as_secs());
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
             }
             Err(error) => return Err(error.into()),

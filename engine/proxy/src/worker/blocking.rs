@@ -64,7 +64,8 @@ fn shortened(request: &[u8], waited: u64) -> Option<Vec<u8>> {
         (_, "blmpop" | "bzmpop") => (1, false),
         _ => (args.len() - 1, false),
     };
-    let timeout: f64 = std::str::from_utf8(args.get(at)?).ok()?.parse().ok().filter(|&timeout| timeout > 0.0)?;
+    let timeout: f64 =
+        std::str::from_utf8(args.get(at)?).ok()?.parse().ok().filter(|&timeout| timeout > 0.0)?;
     let waited = waited as f64 / if in_millis { 1e3 } else { 1e6 };
     // 0 would mean no timeout.
     let left = if in_millis {

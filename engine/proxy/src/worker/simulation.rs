@@ -253,8 +253,11 @@ impl World {
             self.in_millis(1, 1_500, Due::Tell);
         }
         if self.rng.random_bool(weather.refusals) {
-            let words =
-                ["LOADING the dataset is being loaded", "CLUSTERDOWN The cluster is down", "READONLY this is a replica"];
+            let words = [
+                "LOADING the dataset is being loaded",
+                "CLUSTERDOWN The cluster is down",
+                "READONLY this is a replica",
+            ];
             let word = words[self.rng.random_range(0..words.len())];
             let process = &mut self.shards.processes[primary];
             process.refuses_with = process.is_alive().then_some(word);
@@ -350,7 +353,10 @@ impl World {
         }
         let db = &self.worker.dbs[0];
         assert!(db.parked.is_empty(), "parked requests without a client");
-        assert!(db.identities.iter().all(|identity| identity.clients == 0), "identities in use without a client");
+        assert!(
+            db.identities.iter().all(|identity| identity.clients == 0),
+            "identities in use without a client"
+        );
         assert_eq!(self.handle.clients.load(Relaxed), 0);
         let weight = self.connections.memory.bytes();
         assert!(weight < 2 << 20, "{weight} bytes have not been released");

@@ -60,10 +60,7 @@ impl Failures {
 
 impl Supervised for Worker {
     fn describe(&self) -> String {
-        format!(
-            "worker {} (clients disconnected, counters since the last report lost)",
-            self.number
-        )
+        format!("worker {} (clients disconnected, counters since the last report lost)", self.number)
     }
 }
 

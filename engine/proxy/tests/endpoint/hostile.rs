@@ -54,7 +54,10 @@ fn redirections_from_scripts_are_not_followed() {
     // Scripts without keys: their errors have no effect either.
     assert_eq!(forger.ask("EVAL return(redis.error_reply('CLUSTERDOWN:')) 0"), "-ERR CLUSTERDOWN:\r\n");
     proxy.order(&json!({"type": "dance"}));
-    assert!(proxy.heard_nothing_of("topology", "error"), "a move that did not happen was reported to the agent");
+    assert!(
+        proxy.heard_nothing_of("topology", "error"),
+        "a move that did not happen was reported to the agent"
+    );
 }
 
 #[test]

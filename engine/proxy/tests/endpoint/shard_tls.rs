@@ -36,7 +36,10 @@ fn sealed(lab: &mut Lab) -> (Value, Value) {
     let (ca, certificate, key) = (path("own-ca.pem"), path("own.pem"), path("own.key"));
     let port = ENCRYPTED.to_string();
     let options = ["--tls-port", &port, "--tls-ca-cert-file", &ca, "--tls-cert-file", &certificate];
-    lab.server(UNENCRYPTED, &[&options[..], &["--tls-key-file", &key, "--tls-protocols", "TLSv1.3"]].concat());
+    lab.server(
+        UNENCRYPTED,
+        &[&options[..], &["--tls-key-file", &key, "--tls-protocols", "TLSv1.3"]].concat(),
+    );
     let mut database = lab.database(&[lab.shard(ENCRYPTED, "primary", json!([]))]);
     database["sharded"] = json!(false);
     database["failover_wait_ms"] = json!(60_000);

@@ -324,7 +324,9 @@ impl Client {
         }
         match expected {
             Expected::Exactly(text) => self.require(frame == text.as_bytes(), text),
-            Expected::Text(text) => self.require(resp::text(frame) == Some(text), "the reply has another text"),
+            Expected::Text(text) => {
+                self.require(resp::text(frame) == Some(text), "the reply has another text")
+            }
             Expected::Get(key) => self.saw(key, frame),
             Expected::Mget(keys) => {
                 let items = resp::items(frame).unwrap_or_default();
@@ -382,7 +384,10 @@ impl Client {
             self.require(self.has_touched || !shared.is_calm, "the watched key has not been changed");
             return;
         }
-        self.require(!(watched && self.has_touched), "the transaction was executed although the watched key had been changed");
+        self.require(
+            !(watched && self.has_touched),
+            "the transaction was executed although the watched key had been changed",
+        );
         let items = resp::items(frame).unwrap_or_default();
         self.require(items.len() == all.len(), "expected as many replies as requests");
         all.iter().zip(items).for_each(|(expected, item)| self.judge(expected, item, shared));

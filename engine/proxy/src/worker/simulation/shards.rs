@@ -464,7 +464,8 @@ impl Shards {
     }
 
     fn write(&mut self, number: usize, key: &[u8], value: &[u8]) {
-        let is_first = self.written.insert(super::clients::token_of(value).expect("values start with a number"));
+        let is_first =
+            self.written.insert(super::clients::token_of(value).expect("values start with a number"));
         assert!(is_first, "{} was written twice", String::from_utf8_lossy(&value[..value.len().min(20)]));
         self.keys.insert(key.to_vec(), Key { value: value.to_vec(), at: number });
         self.changed(key);
