@@ -52,7 +52,7 @@ def ram_for(keys: int) -> int:
 
 
 def serve(lab: Lab, port: int, ram: int | None) -> valkey.Valkey:
-    """Start a server with all values in RAM, or with `ram` bytes for values, 15/16 of `maxmemory` like in the product."""
+    """Start a server with all values in RAM, or with `ram` bytes for values, 15/16 of `maxmemory` as in the product."""
     tier: list[str] = []
     if ram is not None:
         home = lab.directory / f"flash-{port}"

@@ -87,7 +87,7 @@ pub struct Command {
     /// Index of the command in counters: first the commands of the table, then learned ones.
     pub place: u16,
     pub name: &'static str,
-    /// Number of arguments including the name, like in the engine: exact if positive, a minimum if
+    /// Number of arguments including the name, as in the engine: exact if positive, a minimum if
     /// negative.
     pub arity: i32,
     pub class: Class,

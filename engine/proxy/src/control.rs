@@ -9,8 +9,7 @@
 //! |---|---|
 //! | `apply` | The complete desired state. May be repeated. Answered by `applied` |
 //! | `threads` | The number of worker threads. Answered by `applied` |
-//! | `commands` | Requests the counters of each command in the last minute. Answered by `commands`
-//! |
+//! | `commands` | Send the counters of each command in the last minute. Answered by `commands` |
 //! | `drain` | Stop accepting, complete pending requests, exit. Answered by `draining` |
 //!
 //! proxy -> agent ([`Report`]):
@@ -22,8 +21,7 @@
 //! | `metrics` | Every second |
 //! | `commands` | After `commands` |
 //! | `topology` | A shard reported another owner of a slot than the applied one |
-//! | `outage` | A shard no longer answers requests (`first_success_ms` is null), and again when it
-//! or its promoted replica answers; the newest ones after `hello` |
+//! | `outage` | A shard stops answering, and when it or its replica answers; the newest after `hello` |
 //! | `draining` | The process completes its connections and exits |
 //! | `error` | A line is invalid |
 //!

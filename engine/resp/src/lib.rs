@@ -2,9 +2,8 @@
 //! parts, without copying it.
 //!
 //! bytes -> request ([`RequestParser`]), bytes -> reply ([`ReplyScanner`]), values -> bytes
-//! ([`encode`]), and the
-//! hash slot of a key ([`slot`]). The crate does no I/O. When more bytes arrive, the parsers
-//! continue from their previous position.
+//! ([`encode`]), and the hash slot of a key ([`slot`]). The crate does no I/O. When more bytes
+//! arrive, the parsers continue from their previous position.
 
 pub mod encode;
 mod error;

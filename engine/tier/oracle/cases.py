@@ -54,7 +54,7 @@ def of_replica(replica: tuple[str, int]) -> Wire:
 
 
 def sorted_on_replica(at: tuple[str, int], replica: tuple[str, int]) -> list[str]:
-    """Check that SORT reads cold keys that only list elements name.
+    """Check that SORT reads cold keys that are named only by the elements of its key.
 
     This applies to the server that executes it, to its replica and to a transaction."""
     wire, reader = Wire(at), of_replica(replica)

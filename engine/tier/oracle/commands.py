@@ -222,7 +222,7 @@ class Commands:
         return ("EVAL", self.random.choice(SCRIPTS), 2, self.key("s"), self.key("l"), self.value())
 
     def sort(self) -> Command:
-        """Return a SORT command. With BY and GET it reads keys that only list elements name."""
+        """Return a SORT command. With BY and GET it reads keys that are named only by list elements."""
         if self.databases > 1 and self.random.random() < 0.5:
             return ("SORT", self.key("l"), "BY", "{t}s*", "ALPHA", "GET", "#", "GET", "{t}h*->m1")
         return ("SORT", self.key("l"), "ALPHA", "STORE", self.key("l"))

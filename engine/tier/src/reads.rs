@@ -2,7 +2,7 @@
 //! the server does not.
 //!
 //! The value that was read is valid if the key still refers to the same record. Otherwise the
-//! present value of the key is returned, like for a GET that arrived a moment later. If the slot
+//! present value of the key is returned, as for a GET that arrived a moment later. If the slot
 //! has moved to another shard in the meantime, the value that was read is returned.
 
 use crate::cold;

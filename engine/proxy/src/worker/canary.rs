@@ -12,10 +12,9 @@ use std::sync::OnceLock;
 
 /// Prefix of the canary keys. The engine user for canaries may access no other keys.
 const PREFIX: &str = "shardboard:canary:";
-/// A primary that has not answered for this time (microseconds) is considered lost,
+/// Time in microseconds after which a primary that does not answer a canary is considered lost.
 const SILENT: u64 = 500_000;
-/// and so is a primary that has not answered after this time and has been replaced by a promoted
-/// replica.
+/// The same for a primary whose replica has been promoted in the meantime.
 const REPLACED: u64 = 200_000;
 /// Pause after a refusal. Shards of earlier releases lack the canary user, but may be replaced by
 /// newer ones.

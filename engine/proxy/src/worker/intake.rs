@@ -17,7 +17,7 @@ pub(super) enum Flow {
     Hold,
 }
 
-/// Limits for clients that have not logged in, like in the engine.
+/// Limits for clients that have not logged in, as in the engine.
 const UNAUTHENTICATED: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 << 20 };
 
 /// Microseconds for which the requests of one client are handled before the next client, and number

@@ -114,7 +114,7 @@ impl Worker {
 
     /// Discards the connections without a login, because the password of the default user has been
     /// changed or removed. A shard determines again whether a login is required. Clients that have
-    /// logged in stay logged in, like with the engine.
+    /// logged in stay logged in, as with the engine.
     pub(super) fn greet_anew(&mut self, db: usize) {
         for identity in &mut self.dbs[db].identities[..ANONYMOUS] {
             identity.noauth = false;
