@@ -21,7 +21,7 @@
 //! | `metrics` | Every second |
 //! | `commands` | After `commands` |
 //! | `topology` | A shard reported another owner of a slot than the applied one |
-//! | `outage` | A shard stops answering, and when it or its replica answers; the newest after `hello` |
+//! | `outage` | A shard stops answering, or it or its replica answers; the newest after `hello` |
 //! | `draining` | The process completes its connections and exits |
 //! | `error` | A line is invalid |
 //!

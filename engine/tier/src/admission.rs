@@ -102,7 +102,7 @@ mod tests {
             admission.tick(0);
             let before = often + seldom;
             for key in 0..200u64 {
-                // Like a value that was promoted and demoted again: it is read with the same frequency.
+                // Like a value that is demoted after its promotion: its read rate is unchanged.
                 often += u32::from(key < 60 && admission.admits(0, &key.to_le_bytes()));
                 let is_its_turn = (round + key) % 10 == 0;
                 seldom += u32::from(key >= 60 && is_its_turn && admission.admits(0, &key.to_le_bytes()));

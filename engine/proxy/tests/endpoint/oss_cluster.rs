@@ -1,4 +1,4 @@
-//! Cluster mode: each endpoint acts as the node that owns the slots of the primaries assigned to it.
+//! Cluster mode: each endpoint acts as the node that owns the slots of its primaries.
 
 use crate::lab::{Lab, Proxy, SHARDS};
 use serde_json::{Value, json};
