@@ -1,1 +1,1 @@
-"""Pure decisions on plain values. Standard library only, no clock, no I/O."""
+"""Pure decisions on plain values: standard library only, no clock, no I/O."""

@@ -1,8 +1,8 @@
-"""Published weaknesses of Valkey, and the first release of each series that has them mended.
+"""Published vulnerabilities of Valkey, and the first release of each series that contains the fix.
 
-Sources: the project's release notes (`00-RELEASENOTES` of each series, github.com/valkey-io/valkey/releases), the
-advisories named in them, and Debian's changelog of package `valkey`. A distribution may mend a weakness without a new
-version number; what is told goes by the number, and says so.
+Sources: the release notes of Valkey (`00-RELEASENOTES` of each series, github.com/valkey-io/valkey/releases), the advisories that
+they name, and the Debian changelog of the package `valkey`. A distribution can fix a vulnerability without changing the version
+number. Results depend on the version number only, and messages state this.
 """
 
 import re
@@ -14,40 +14,40 @@ Series = tuple[int, int]
 
 @dataclass(frozen=True)
 class Advisory:
-    """What was published together, and where it is mended."""
+    """Vulnerabilities that were published together, and the releases that fix them."""
 
     published: str
     """Year and month."""
     names: tuple[str, ...]
     what: str
-    """What an attacker can do, as the end of a sentence."""
+    """What an attacker can do, written as the end of a sentence."""
     fixed: Mapping[Series, int]
-    """Patch number of the first release without it, by series. A series that is not named is not known to have it."""
+    """Patch number of the first fixed release, by series. A series that is not listed is not known to be affected."""
 
 
 ADVISORIES = (
     Advisory(
         "2025-04",
         ("CVE-2025-21605",),
-        "a client that has not logged in can fill the memory",
+        "an unauthenticated client can exhaust the memory",
         {(8, 0): 3, (8, 1): 1},
     ),
     Advisory(
         "2025-07",
         ("CVE-2025-32023", "CVE-2025-48367"),
-        "HyperLogLog commands can write outside their memory, and connections that are refused can starve others",
+        "HyperLogLog commands can write outside their memory, and rejected connections can starve other connections",
         {(8, 0): 4, (8, 1): 3},
     ),
     Advisory(
         "2025-10",
         ("CVE-2025-49844", "CVE-2025-46817", "CVE-2025-46818", "CVE-2025-46819"),
-        "a script can run code of its own in the server",
+        "a script can run arbitrary code in the server",
         {(8, 0): 6, (8, 1): 4, (9, 0): 1},
     ),
     Advisory(
         "2026-02",
         ("CVE-2025-67733", "CVE-2026-21863"),
-        "a script can forge replies to its client, and a packet to the cluster bus can end the server",
+        "a script can forge replies to its client, and a cluster bus packet can crash the server",
         {(8, 0): 7, (8, 1): 6, (9, 0): 3},
     ),
     Advisory(
@@ -60,21 +60,21 @@ ADVISORIES = (
     Advisory(
         "2026-07",
         ("CVE-2026-56684", "CVE-2026-63639"),
-        "CLIENT KILL over TLS and forged stream data can run code in the server",
+        "CLIENT KILL over TLS and forged stream data can run arbitrary code in the server",
         # 8.1.8 of June 2026 is older than this.
         {(8, 0): 10, (8, 1): 9, (9, 0): 5, (9, 1): 1},
     ),
     Advisory(
         "2026-08",
         ("GHSA-fq2f-crmw-q97r",),
-        "a client that has not logged in can make the script debugger use freed memory",
+        "an unauthenticated client can make the script debugger use freed memory",
         {(9, 1): 2},
     ),
 )
 
 
 def of_version(version: str) -> list[Advisory]:
-    """The advisories that hold for a version such as `8.0.1`, oldest first; none when it cannot be read."""
+    """Return the advisories that affect a version such as `8.0.1`, oldest first; an unparsable version yields none."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if found is None:
         return []

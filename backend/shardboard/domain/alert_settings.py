@@ -1,4 +1,4 @@
-"""Which alerts there are, when they are raised and which of them a person wants (REST reference 3.4)."""
+"""Alert settings of the cluster, its nodes and its databases: names, defaults and thresholds (REST reference 3.4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,7 +88,8 @@ BDB_DEFAULTS: dict[str, dict[str, Any]] = {
     "bdb_low_throughput": {"enabled": False, "threshold": "1"},
     "bdb_high_latency": {"enabled": False, "threshold": "3000"},
 }
-"""Those of a database: percent of its memory limit, requests per second twice, average microseconds at its endpoint."""
+"""Alerts of a database. Thresholds: percent of its memory limit, requests per second (twice), average latency at its endpoint in
+microseconds."""
 
 BDB = Members({name: _above(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
 
@@ -110,15 +111,15 @@ BDB_WITHOUT_SUBJECT = frozenset(
         "bdb_syncer_general_error",
     }
 )
-"""Alerts of the reference about what databases do not have here, or that are raised by fixed limits (`flash_alarms`): they can
-be sent along when they are off."""
+"""Alerts of the reference about features that databases do not have here, or that are raised at fixed thresholds
+(`flash_alarms`). Requests may contain them if they are disabled."""
 
 Of = Literal["cluster", "node"]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Whether an alert is wanted, and above which value; None of those that have no threshold."""
+    """Whether an alert is enabled, and its threshold; None for alerts without a threshold."""
 
     enabled: bool
     threshold: float | None = None
@@ -128,12 +129,12 @@ OFF = Setting(enabled=False)
 
 
 def of_bdb(stored: Mapping[str, Any]) -> dict[str, Setting]:
-    """All alerts of a database; `stored` is what was changed from the defaults."""
+    """Return all alerts of a database; `stored` contains the changes from the defaults."""
     return {name: _setting(value) for name, value in BDB.mended(stored, BDB_DEFAULTS).items()}
 
 
 def of(kind: Of, settings: Mapping[str, Any]) -> dict[str, Setting]:
-    """All alerts of nodes, or of the cluster, by the cluster's `alert_settings`."""
+    """Return all alerts of nodes or of the cluster, read from the cluster's `alert_settings`."""
     return {name: _setting(settings.get(name, False)) for name in sorted(CLUSTER.rules) if name.startswith(f"{kind}_")}
 
 

@@ -1,4 +1,4 @@
-"""Alarms as Prometheus Alertmanager takes them (its API v2, `POST /api/v2/alerts`)."""
+"""Alarms in the format of Prometheus Alertmanager (API v2, `POST /api/v2/alerts`)."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -8,18 +8,18 @@ from shardboard.domain.incident_begins import Told
 
 PATH = "/api/v2/alerts"
 AGAIN = timedelta(seconds=60)
-"""How often one that goes on is told again, as Prometheus does."""
+"""Interval at which an active alarm is sent again, as Prometheus does."""
 LASTS = timedelta(minutes=5)
-"""What is not told again for so long is over: nobody says any more that it goes on."""
+"""An alert that is not sent again within this time is resolved by Alertmanager."""
 
 
 def address(url: str) -> str:
-    """Where alerts are sent; `url` may be that of Alertmanager itself."""
+    """Return the URL that alerts are sent to; `url` may be the base URL of Alertmanager."""
     return url if url.endswith(PATH) else url.rstrip("/") + PATH
 
 
 def alert(event: Told, cluster: str, now: datetime) -> dict[str, Any]:
-    """One that goes on, or has ended."""
+    """Return an alert for an active or ended alarm."""
     places = {"database": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
     labels = {
         "alertname": event.type,
@@ -41,7 +41,7 @@ def alerts(events: Iterable[Told], cluster: str, now: datetime) -> list[dict[str
 
 
 def trial(cluster: str, by: str, now: datetime) -> list[dict[str, Any]]:
-    """What is sent to try it out: it ends by itself a minute later."""
+    """Return a test alert that ends automatically after one minute."""
     labels = {"alertname": "shardboard_test", "severity": "info", "cluster": cluster}
     summary = {"summary": f"This is a test, sent by {by}."}
     ends = _rfc3339(now + timedelta(minutes=1))

@@ -1,8 +1,8 @@
-"""The chain of the audit trail: each line is sealed together with the line before it, by a key that is not in the store.
+"""The chain of the audit log: each line is authenticated together with the previous line by a key that is not in the store.
 
-Who can write to the store but does not have its key can neither change, insert or remove a line nor cut off the newest ones
-without `Check` telling of it. What was put back to what it was before, the whole store or the trail in it, is whole, and so is a
-trail that begins anew where all of it and its key were taken away: for that the lines go elsewhere as well.
+`Check` detects if someone who can write to the store but does not have its key changes, inserts or removes a line, or cuts off the
+newest lines. It cannot detect that the store or the audit log was restored to an earlier state, nor that the complete log and its
+key were removed and a new log was started. To detect this, the lines are sent to another system as well.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 Outcome = Literal["done", "refused", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("done", "refused", "failed")
 LONGEST = {"username": 254, "proof": 32, "source": 128, "method": 16, "path": 512, "code": 64, "detail": 2000}
-"""Characters of each text of a line."""
+"""Maximum number of characters of each text field of a line."""
 MOST_FAULTS = 20
 
 
@@ -44,57 +44,57 @@ class Line(Protocol):
 
 @dataclass(frozen=True)
 class Ends:
-    """Where the chain begins and ends."""
+    """The first and last line of the chain."""
 
     first: int = 1
-    """Uid of the oldest line that is kept."""
+    """Uid of the oldest retained line."""
     before: str = ""
-    """Link of the line before that one."""
+    """Link of the line before the oldest retained line."""
     last: int = 0
     link: str = ""
-    """Of the newest line."""
+    """Link of the newest line."""
 
 
 def link(key: str, before: str, line: Line) -> str:
-    """HMAC-SHA-256 of a line and of the link of the line before it, in hexadecimal digits."""
-    told = [before, line.uid, line.time.astimezone(UTC).isoformat(), *(getattr(line, name) for name in _TEXTS)]
-    return _mac(key, told)
+    """Return the HMAC-SHA-256 of a line and the link of the previous line, in hexadecimal digits."""
+    values = [before, line.uid, line.time.astimezone(UTC).isoformat(), *(getattr(line, name) for name in _TEXTS)]
+    return _mac(key, values)
 
 
 def seal(key: str, ends: Ends) -> str:
-    """HMAC-SHA-256 of the ends."""
+    """Return the HMAC-SHA-256 of the ends of the chain."""
     return _mac(key, [ends.first, ends.before, ends.last, ends.link])
 
 
 def told(line: Line) -> dict[str, str | int]:
-    """A line for programs."""
+    """Return a line in machine-readable form."""
     time = line.time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return {"uid": line.uid, "time": time, **{name: getattr(line, name) for name in _TEXTS}}
 
 
 def severity(line: Line) -> str:
-    """What was refused or failed is worth a look."""
+    """Return WARNING for refused or failed requests, INFO otherwise."""
     return "INFO" if line.outcome == "done" else "WARNING"
 
 
 def fit(name: str, text: str) -> str:
-    """A text of a line on one line, and no longer than its place."""
+    """Return a text as one line of printable characters, cut to the maximum length of its field."""
     most = LONGEST[name]
     shown = "".join(c if c.isprintable() else "?" for c in text[: most + 1])
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def named(first: int, last: int) -> str:
-    """Some lines, at the beginning of a sentence."""
+    """Return the words that name a range of lines at the start of a sentence."""
     return f"Line {first}" if first == last else f"Lines {first} to {last}"
 
 
 @dataclass
 class Check:
-    """Follows the chain from its first line to its last; `faults` are sentences, the first of them."""
+    """Verification of the chain from its first line to its last; `faults` holds a sentence for each of the first faults."""
 
     key: str | None
-    """None: the store has none, and nothing can be checked."""
+    """None if the store has no key; then no line can be verified."""
     ends: Ends
     sealed: str
     lines: int = 0
@@ -103,37 +103,37 @@ class Check:
     def __post_init__(self) -> None:
         self._next, self._link = self.ends.first, self.ends.before
         if self.ends.first == 1 and self.ends.before:
-            self._tell("The beginning and the end of the trail were taken out of the store, and made anew.")
+            self._record("The stored positions of the first and last line were removed and created again.")
         if self.key is None:
-            self._tell("The key of the trail was taken out of the store.")
+            self._record("The key of the audit log was removed from the store.")
         elif not hmac.compare_digest(self.sealed, seal(self.key, self.ends)):
-            self._tell("What the store says of the trail's beginning and end was changed.")
+            self._record("The stored positions of the first and last line were changed.")
 
     def follow(self, line: Line, stored: str) -> None:
-        """The next line by uid, and the link that is stored with it."""
+        """Verify the next line by uid against the link that is stored with it."""
         if line.uid < self.ends.first:
-            self._tell(f"Line {line.uid} is from before the beginning of the trail.")
+            self._record(f"Line {line.uid} is from before the start of the audit log.")
             return
         if line.uid > self.ends.last:
-            self._tell(f"Line {line.uid} is from beyond the end of the trail.")
+            self._record(f"Line {line.uid} is from after the end of the audit log.")
             return
         gap = line.uid > self._next
         if gap:
-            self._tell(_missing(self._next, line.uid - 1))
+            self._record(_missing(self._next, line.uid - 1))
         self.lines += 1
         if self.key and not gap and not hmac.compare_digest(stored, link(self.key, self._link, line)):
-            self._tell(f"Line {line.uid} was changed.")
-        # What follows is judged by what is stored, so that one changed line is one fault.
+            self._record(f"Line {line.uid} was changed.")
+        # The stored link is used for the next line, so that one changed line is reported as one fault.
         self._next, self._link = line.uid + 1, stored
 
     def end(self) -> None:
-        """There are no more lines."""
+        """Verify the end of the chain after the last line."""
         if self._next <= self.ends.last:
-            self._tell(_missing(self._next, self.ends.last))
+            self._record(_missing(self._next, self.ends.last))
         elif self._link != self.ends.link and not self.faults:
-            self._tell(f"Line {self.ends.last} was changed.")
+            self._record(f"Line {self.ends.last} was changed.")
 
-    def _tell(self, fault: str) -> None:
+    def _record(self, fault: str) -> None:
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(fault)
 
@@ -145,5 +145,5 @@ def _missing(first: int, last: int) -> str:
     return f"{named(first, last)} {'is' if first == last else 'are'} missing."
 
 
-def _mac(key: str, told: list[str | int]) -> str:
-    return hmac.new(key.encode(), json.dumps(told, separators=(",", ":")).encode(), hashlib.sha256).hexdigest()
+def _mac(key: str, values: list[str | int]) -> str:
+    return hmac.new(key.encode(), json.dumps(values, separators=(",", ":")).encode(), hashlib.sha256).hexdigest()

@@ -1,28 +1,29 @@
-"""Can clients of a database read and write all of it? Decided from how its shards and its endpoint were last seen."""
+"""Availability of a database for clients, derived from the last known state of its shards and its endpoint."""
 
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
 AvailabilityFault = Literal["shard_unreachable", "port_unbound"]
-"""As the REST reference names them."""
+"""Named as in the REST reference."""
 
 SENTENCES: dict[AvailabilityFault, str] = {
-    "shard_unreachable": "Some of its slots are served by no primary.",
+    "shard_unreachable": "Some of its slots are not served by a primary.",
     "port_unbound": "No proxy serves its endpoint.",
 }
 
 
 class Copy(NamedTuple):
-    """A shard as it was last seen."""
+    """The last known state of a shard."""
 
     pair: int
     leads: bool
     ready: bool
-    """A primary serves; a replica answers and has all data."""
+    """A primary serves its slots; a replica responds and has all data."""
 
 
 def faults(copies: Collection[Copy], *, bound: bool) -> list[AvailabilityFault]:
-    """What keeps clients from it; `bound`: a proxy of its endpoint listens. No shards at all serve no slots."""
+    """Return what prevents clients from using the database. `bound` states whether a proxy of its endpoint listens. A database
+    without shards serves no slots."""
     found: list[AvailabilityFault] = []
     served = {copy.pair for copy in copies if copy.leads and copy.ready}
     if not served or {copy.pair for copy in copies} - served:
@@ -33,5 +34,5 @@ def faults(copies: Collection[Copy], *, bound: bool) -> list[AvailabilityFault]:
 
 
 def behind(copies: Iterable[Copy]) -> list[int]:
-    """Pairs with a replica that has not all data, or does not answer."""
+    """Return pairs with a replica that does not have all data or does not respond."""
     return sorted({copy.pair for copy in copies if not copy.leads and not copy.ready})

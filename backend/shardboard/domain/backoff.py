@@ -1,9 +1,9 @@
-"""How long to wait before something that failed is tried again."""
+"""Time to wait before a failed operation is retried."""
 
 FIRST_SECONDS = 2.0
 MOST_SECONDS = 60.0
 
 
 def wait(failures: int) -> float:
-    """Seconds after the last of so many failures in a row: twice as long each time, a minute at most."""
+    """Return the seconds to wait after a number of consecutive failures: doubled each time, at most one minute."""
     return min(MOST_SECONDS, FIRST_SECONDS * 2.0 ** min(failures - 1, 10)) if failures > 0 else 0.0

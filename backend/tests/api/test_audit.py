@@ -333,9 +333,9 @@ async def test_changes_at_the_same_time_make_one_chain(client: httpx.AsyncClient
         ("DELETE FROM audit_lines WHERE uid = 3", "Line 3 is missing."),
         ("DELETE FROM audit_lines WHERE uid > 3", "Lines 4 to 5 are missing."),
         ("DELETE FROM audit_lines WHERE uid < 3", "Lines 1 to 2 are missing."),
-        ("UPDATE audit_chain SET last = 4", "What the store says of the trail's beginning and end was changed."),
-        ("DELETE FROM audit_chain", "What the store says of the trail's beginning and end was changed."),
-        (INSERTED, "Line 9 is from beyond the end of the trail."),
+        ("UPDATE audit_chain SET last = 4", "The stored positions of the first and last line were changed."),
+        ("DELETE FROM audit_chain", "The stored positions of the first and last line were changed."),
+        (INSERTED, "Line 9 is from after the end of the audit log."),
     ],
 )
 async def test_whoever_writes_to_the_store_shows(
@@ -362,14 +362,14 @@ async def test_a_trail_without_its_end_goes_on_and_says_so(
         assert not (await check(client))["whole"]
     async with console.store.begin() as session:
         await audit.begin(session, "1")
-    assert "made anew" in (await check(client))["faults"][0]
+    assert "created again" in (await check(client))["faults"][0]
 
 
 async def test_without_its_key_nothing_is_changed(console: Console, client: httpx.AsyncClient) -> None:
     await attacked(console, "UPDATE cluster SET audit_key = NULL")
     assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 500
     assert all(acl["name"] != "readers" for acl in (await client.get("/v1/redis_acls")).json())
-    assert (await check(client))["faults"] == ["The key of the trail was taken out of the store."]
+    assert (await check(client))["faults"] == ["The key of the audit log was removed from the store."]
     async with console.store.begin() as session:
         await audit.begin(session, "1")  # the next start of a console
     assert not (await check(client))["whole"]

@@ -44,9 +44,9 @@ def test_slots_that_nobody_serves() -> None:
     alarm = found(changed(1, status="down"))["alarm_slots_uncovered"]
     assert (alarm.bdb_uid, alarm.severity, alarm.source) == (7, "ERROR", "bdb")
     assert alarm.details == {"pairs": [0], "slots": 8192}
-    assert alarm.description == "8,192 of 16,384 hash slots of shop were not served: no primary lives."
+    assert alarm.description == "8,192 of 16,384 hash slots of shop were not served: no primary was up."
     plain = found(changed(1, status="down")[:1], replicated=False, sharded=False)["alarm_slots_uncovered"]
-    assert plain.description == "shop was not served: no primary lives."
+    assert plain.description == "shop was not served: no primary was up."
     assert found(changed(1, status="timeout")) == {}, "it may well serve"
 
 
@@ -54,7 +54,7 @@ def test_primaries_that_live_and_refuse() -> None:
     alarm = found(changed(2, refuses=True))["alarm_shards_refuse"]
     assert (alarm.bdb_uid, alarm.severity, alarm.details) == (7, "ERROR", {"shards": [2]})
     assert alarm.description == (
-        "Primaries of shop lived and refused requests, as they did not believe their cluster to be whole: redis:2."
+        "Primaries of shop were up but rejected requests because their cluster state was not ok: redis:2."
     )
     assert "alarm_shards_refuse" not in found(changed(2, refuses=True, status="down")), "it is not served at all"
 
@@ -62,7 +62,7 @@ def test_primaries_that_live_and_refuse() -> None:
 def test_primaries_without_a_copy() -> None:
     alarm = found(changed(3, status="down"))["alarm_no_replica"]
     assert (alarm.description, alarm.details) == (
-        "1 of 2 primaries of shop had no replica that runs.",
+        "1 of 2 primaries of shop had no running replica.",
         {"pairs": [0]},
     )
     assert found(changed(3, status="loading")) == {}
@@ -100,7 +100,7 @@ def test_keys_that_are_gone_after_a_restart() -> None:
     assert not collapsed(None, Keys(2.0, 0))
     [alarm] = collapse(7, "shop", PARTS[0], 1000, Keys(2.0, 0))
     assert (
-        alarm.description == "Primary redis:1 of shop had 1,000 keys, and few of them after its process started again."
+        alarm.description == "Primary redis:1 of shop had 1,000 keys and lost most of them when its process restarted."
     )
     assert collapse(7, "shop", PARTS[0], 1000, Keys(2.0, 500)) == [], "they are back"
     assert collapse(7, "shop", PARTS[2], 1000, Keys(2.0, 0)) == [], "it is a replica by now"
@@ -174,7 +174,7 @@ def test_an_engine_with_published_weaknesses_is_named() -> None:
         "node",
         "WARNING",
     )
-    assert alarm.description.startswith("Valkey 8.0.1 of node 2 has published weaknesses, unless")
-    assert "a script can run code of its own in the server (CVE-2025-49844" in alarm.description
+    assert alarm.description.startswith("Valkey 8.0.1 of node 2 has published vulnerabilities, unless")
+    assert "a script can run arbitrary code in the server (CVE-2025-49844" in alarm.description
     assert "CVE-2025-21605" in alarm.details["advisories"]
     assert of_engine(2, "9.1.2") == of_engine(2, "") == []

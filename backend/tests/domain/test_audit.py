@@ -93,7 +93,7 @@ def test_missing_lines_show_wherever_they_were() -> None:
 def test_who_lacks_the_key_cannot_move_the_ends() -> None:
     stored, ends = whole()
     shorter = replace(ends, last=4, link=stored[3][1])
-    told = "What the store says of the trail's beginning and end was changed."
+    told = "The stored positions of the first and last line were changed."
     assert check(stored[:4], shorter, sealed=seal(KEY, ends)) == [told]
     assert check(stored[:4], shorter, sealed=seal(OTHER, shorter)) == [told]
     assert check(stored[2:], replace(ends, first=3, before=stored[1][1]), sealed=seal(KEY, ends)) == [told]
@@ -108,17 +108,17 @@ def test_who_lacks_the_key_cannot_write_another_trail() -> None:
 def test_lines_from_outside_the_ends_show() -> None:
     stored, ends = whole()
     assert check(stored, replace(ends, first=3, before=stored[1][1])) == [
-        "Line 1 is from before the beginning of the trail.",
-        "Line 2 is from before the beginning of the trail.",
+        "Line 1 is from before the start of the audit log.",
+        "Line 2 is from before the start of the audit log.",
     ]
     beyond = [*stored, (Line(9), "0" * 64)]
-    assert check(beyond, ends) == ["Line 9 is from beyond the end of the trail."]
+    assert check(beyond, ends) == ["Line 9 is from after the end of the audit log."]
 
 
 def test_a_trail_that_was_begun_anew_says_so() -> None:
     stored = chain([Line(1)])
     lost = Ends(before="lost", last=1, link=link(KEY, "lost", Line(1)))
-    told = "The beginning and the end of the trail were taken out of the store, and made anew."
+    told = "The stored positions of the first and last line were removed and created again."
     assert check([(stored[0][0], lost.link)], lost) == [told]
 
 
@@ -128,7 +128,7 @@ def test_without_its_key_nothing_is_whole() -> None:
     for line, known in stored:
         found.follow(line, known)
     found.end()
-    assert found.faults == ["The key of the trail was taken out of the store."]
+    assert found.faults == ["The key of the audit log was removed from the store."]
 
 
 def test_faults_are_bounded() -> None:
