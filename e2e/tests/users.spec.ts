@@ -245,7 +245,7 @@ test('a role gets access to the data of a database with an access list', { tag: 
   await rules.getByLabel('Name').fill('cache');
   await rules.getByLabel('Rules').fill('+@reed ~cache:*');
   await rules.getByRole('button', { name: 'Add access list' }).click();
-  await expect(rules.getByText('There is no category')).toBeVisible();
+  await expect(rules.getByText('Unknown command category')).toBeVisible();
   await examineInAll(page, 'users-rules-new');
   await rules.getByLabel('Rules').fill('+@read ~cache:*');
   await rules.getByRole('button', { name: 'Add access list' }).click();

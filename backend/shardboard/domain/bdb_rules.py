@@ -1,7 +1,7 @@
-"""What makes a wanted database valid: one small rule per field or pair of fields, each pure.
+"""Validation of a requested database: one small pure rule for each field or pair of fields.
 
-A rule returns a `RequestFault` or None. `of_itself` needs nothing but the database, `among_others` also the cluster.
-Types are already checked by the request schema.
+A rule returns a `RequestFault` or None. `of_itself` needs only the database, `among_others` also the cluster. The request schema
+has already checked the types.
 """
 
 import re
@@ -17,13 +17,13 @@ PORT_FIRST, PORT_LAST = 10000, 19999
 PORT_RESERVED = 10050
 MAX_SHARDS = 512
 MAX_MEMORY = 2**50
-"""1 PiB: more is a slip of the keyboard."""
+"""1 PiB; a larger value is probably a typing error."""
 MIN_SHARD_MEMORY = 3 * 2**20
-"""An empty shard that serves every slot uses 2.8 MB itself; below this it could not hold one key."""
+"""An empty shard that serves all slots uses 2.8 MB. With less memory it could not hold a single key."""
 MAX_UID = 10**9 - 1
-"""Nine digits, as everything that takes a uid allows."""
+"""The largest uid with nine digits, which is the limit of all endpoints that accept a uid."""
 MAX_INT = 2**31 - 1
-"""What the engine can read."""
+"""The largest integer that the engine accepts."""
 
 EVICTION_POLICIES = (
     "volatile-lru",
@@ -50,11 +50,11 @@ Wanted = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the cluster knows that a new database must fit into."""
+    """State of the cluster that a new database must not conflict with."""
 
     taken_uids: Set[int]
     reached_uids: Set[int]
-    """Of databases that roles reach, gone or not."""
+    """Databases that roles give access to, existing or deleted."""
     taken_ports: Collection[int]
     reserved_ports: Collection[int]
     eligible_nodes: Collection[int]
@@ -62,24 +62,24 @@ class Surroundings:
 
 
 def free_uid(first: int, taken: Collection[int]) -> int:
-    """A uid for a new database: `first` or the next that is free; below it only when none is left above."""
+    """Return a uid for a new database: the lowest free uid from `first` on, or a lower one if all of these are taken."""
     candidates = chain(range(first, MAX_UID + 1), range(1, min(first, MAX_UID + 1)))
     return next(uid for uid in candidates if uid not in taken)
 
 
 def of_itself(wanted: Wanted) -> RequestFault | None:
-    """The first fault of the full set of fields (defaults filled in), or None."""
+    """Return the first fault in the complete set of fields (including defaults), or None."""
     return next((fault for rule in _RULES if (fault := rule(wanted)) is not None), None)
 
 
 def among_others(wanted: Wanted, around: Surroundings) -> RequestFault | None:
-    """The first conflict of a new, otherwise valid database with what exists."""
+    """Return the first conflict of a new, otherwise valid database with the cluster, or None."""
     uid, port = wanted.get("uid"), wanted["port"]
     if uid is not None and uid in around.taken_uids:
-        return RequestFault("conflict", "uid_exists", f"A database with uid {uid} exists already.", "uid")
+        return RequestFault("conflict", "uid_exists", f"A database with uid {uid} already exists.", "uid")
     if uid is not None and uid in around.reached_uids:
         sentence = (
-            f"A role reaches a database with uid {uid}, which is gone; take it out of the role, or choose another uid."
+            f"A role gives access to a deleted database with uid {uid}. Remove it from the role, or choose another uid."
         )
         return RequestFault("conflict", "uid_exists", sentence, "uid")
     if port and port in around.reserved_ports:
@@ -88,36 +88,36 @@ def among_others(wanted: Wanted, around: Surroundings) -> RequestFault | None:
         return _invalid("port_unavailable", f"Port {port} is used by another database.", "port")
     unknown = [n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)]
     if unknown:
-        return _invalid("bad_request", f"There is no node {unknown[0]}.", "use_nodes")
+        return _invalid("bad_request", f"Node {unknown[0]} does not exist.", "use_nodes")
     if wanted["replication"] and len(around.eligible_nodes) < 2:
         return _invalid(
             "replication_node_violation",
-            "Replication needs at least two nodes that are up and accept shards, because a replica on its primary's "
-            f"node would be lost with it; there {_are(len(around.eligible_nodes))}.",
+            "Replication needs at least two nodes that are up and accept shards, because a replica on the node of its primary "
+            f"would be lost together with it. There {_are(len(around.eligible_nodes))}.",
             "replication",
         )
     return None
 
 
 def first_free_port(taken: Collection[int]) -> int | None:
-    """The port of a database that did not ask for one: the lowest from 12000 on, then the ones below."""
+    """Return the port of a database that did not request one: the lowest free port from 12000 on, then the lower ones."""
     candidates = (*range(12000, PORT_LAST + 1), *range(PORT_FIRST, 12000))
     return next((port for port in candidates if port != PORT_RESERVED and port not in taken), None)
 
 
 def copies(wanted: Wanted) -> int:
-    """How many processes hold each key."""
+    """Return the number of processes that hold each key."""
     return 2 if wanted["replication"] else 1
 
 
 def share(wanted: Wanted) -> flash.Share:
-    """What each shard may take."""
+    """Return the memory limits of each shard."""
     processes = wanted["shards_count"] * copies(wanted)
     return flash.share(wanted["memory_size"], wanted["bigstore_ram_size"], processes, on_flash=wanted["bigstore"])
 
 
 def _are(count: int) -> str:
-    return {0: "is none", 1: "is one"}.get(count, f"are {count}")
+    return {0: "are none", 1: "is one"}.get(count, f"are {count}")
 
 
 def _invalid(code: str, sentence: str, field: str) -> RequestFault:
@@ -147,10 +147,10 @@ def _name(wanted: Wanted) -> RequestFault | None:
     if not name:
         return _invalid("missing_db_name", "The database needs a name.", "name")
     if len(name) > 63:
-        return _invalid("name_violation", f"The name has {len(name)} characters; 63 are allowed.", "name")
+        return _invalid("name_violation", f"The name has {len(name)} characters; the maximum is 63.", "name")
     if not _NAME.fullmatch(name):
         sentence = (
-            "The name may hold letters (A-Z, a-z), digits and hyphens, and begins and ends with a letter or digit."
+            "The name can contain letters (A-Z, a-z), digits and hyphens, and must start and end with a letter or digit."
         )
         return _invalid("name_violation", sentence, "name")
     return None
@@ -171,12 +171,12 @@ def _port(wanted: Wanted) -> RequestFault | None:
 def _memory(wanted: Wanted) -> RequestFault | None:
     size = wanted["memory_size"]
     if not 0 <= size <= MAX_MEMORY:
-        return _schema(f"memory_size is a number of bytes between 0 (no limit) and {MAX_MEMORY}.", "memory_size")
+        return _schema(f"memory_size must be between 0 (no limit) and {MAX_MEMORY} bytes.", "memory_size")
     processes = wanted["shards_count"] * copies(wanted)
     if 0 < size < processes * MIN_SHARD_MEMORY:
         sentence = (
-            f"memory_size is shared by {processes} shards (replicas included), and each needs at least "
-            f"{MIN_SHARD_MEMORY} bytes: give {processes * MIN_SHARD_MEMORY} or more, or 0 for no limit."
+            f"memory_size is divided among {processes} shards (replicas included), and each needs at least "
+            f"{MIN_SHARD_MEMORY} bytes. Set it to {processes * MIN_SHARD_MEMORY} or more, or to 0 for no limit."
         )
         return _invalid("replication_size_violation", sentence, "memory_size")
     return None
@@ -188,23 +188,23 @@ def _flash(wanted: Wanted) -> RequestFault | None:
         if not ram:
             return None
         return _invalid(
-            "not_supported", f"{field} is for databases on flash; leave it out, or send bigstore true.", field
+            "not_supported", f"{field} applies to databases on flash only. Leave it out, or set bigstore to true.", field
         )
     if not size:
-        sentence = "A database on flash needs memory_size, the bytes of RAM and flash together; it cannot be unlimited."
+        sentence = "A database on flash needs memory_size, the total number of bytes of RAM and flash. It cannot be unlimited."
         return _invalid("missing_memory_size", sentence, "memory_size")
     processes = wanted["shards_count"] * copies(wanted)
     least = processes * flash.MIN_SHARD_RAM
     if ram < least:
         sentence = (
-            f"{field} is shared by {processes} shards (replicas included), and each needs at least {flash.MIN_SHARD_RAM} "
-            f"bytes of RAM for itself: give {least} or more; {ram} is too little."
+            f"{field} is divided among {processes} shards (replicas included), and each needs at least {flash.MIN_SHARD_RAM} "
+            f"bytes of RAM. Set it to {least} or more; {ram} is too small."
         )
         return _invalid("replication_size_violation", sentence, field)
     if not size * flash.LEAST_PERCENT <= ram * 100 <= size * 100:
         sentence = (
-            f"{field} must be between {flash.LEAST_PERCENT} % and 100 % of memory_size: "
-            f"{-(-size * flash.LEAST_PERCENT // 100)} to {size}; {ram} is not."
+            f"{field} must be between {flash.LEAST_PERCENT} % and 100 % of memory_size, "
+            f"that is, between {-(-size * flash.LEAST_PERCENT // 100)} and {size}; it is {ram}."
         )
         return _invalid("bad_request", sentence, field)
     return None
@@ -215,7 +215,7 @@ def _shards(wanted: Wanted) -> RequestFault | None:
     if not 1 <= count <= MAX_SHARDS:
         return _invalid("invalid_sharding", f"shards_count must be between 1 and {MAX_SHARDS}.", "shards_count")
     if count > 1 and not wanted["sharding"]:
-        return _invalid("invalid_sharding", "More than one shard needs sharding to be true.", "sharding")
+        return _invalid("invalid_sharding", "More than one shard requires sharding to be true.", "sharding")
     return None
 
 
@@ -238,10 +238,10 @@ def _oss_cluster(wanted: Wanted) -> RequestFault | None:
         return None
     code = "invalid_oss_cluster_configuration"
     if not wanted["sharding"]:
-        return _invalid(code, "The OSS cluster API needs sharding to be true; one shard is enough.", "oss_cluster")
+        return _invalid(code, "The OSS cluster API requires sharding to be true; one shard is sufficient.", "oss_cluster")
     if wanted["proxy_policy"] == "single":
         sentence = (
-            "The OSS cluster API needs proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
+            "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients can reach every shard."
         )
         return _invalid(code, sentence, "proxy_policy")
     return None
@@ -253,7 +253,7 @@ def _persistence(wanted: Wanted) -> RequestFault | None:
     if wrong:
         return wrong
     if wanted["data_persistence"] == "snapshot" and not wanted["snapshot_policy"]:
-        sentence = 'data_persistence snapshot needs snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
+        sentence = 'data_persistence snapshot requires snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
         return _invalid(code, sentence, "snapshot_policy")
     if any(
         not 1 <= value <= MAX_INT for point in wanted["snapshot_policy"] for value in (point["secs"], point["writes"])
@@ -267,28 +267,28 @@ def _tags(wanted: Wanted) -> RequestFault | None:
     tags = wanted["tags"]
     code = "invalid_bdb_tags"
     if len(tags) > 30:
-        return _invalid(code, f"A database has at most 30 tags; these are {len(tags)}.", "tags")
+        return _invalid(code, f"A database can have at most 30 tags; this request has {len(tags)}.", "tags")
     if any(not 1 <= len(tag["key"]) <= 64 or len(tag["value"]) > 128 for tag in tags):
-        return _invalid(code, "A tag's key has 1 to 64 characters, its value at most 128.", "tags")
+        return _invalid(code, "The key of a tag must have 1 to 64 characters, its value at most 128.", "tags")
     if len({tag["key"] for tag in tags}) < len(tags):
-        return _invalid(code, "Each tag key may be given once only.", "tags")
+        return _invalid(code, "Each tag key must be unique.", "tags")
     return None
 
 
 def _version(wanted: Wanted) -> RequestFault | None:
     for field in ("version", "redis_version"):
         if not _VERSION.fullmatch(wanted[field]):
-            return _invalid("invalid_version", f'{field} must look like "7.2" or "7.2.4".', field)
+            return _invalid("invalid_version", f'{field} must have a format such as "7.2" or "7.2.4".', field)
     if _VERSION.sub(r"\1.\2", wanted["version"]) != _VERSION.sub(r"\1.\2", wanted["redis_version"]):
-        return _invalid("invalid_version", "version and redis_version name different versions.", "redis_version")
+        return _invalid("invalid_version", "version and redis_version must name the same version.", "redis_version")
     return None
 
 
 def password(given: str, field: str) -> RequestFault | None:
-    """What is wrong with a password of the default user."""
+    """Return the fault of a password of the default user, or None."""
     if _PASSWORD.fullmatch(given):
         return None
-    return _schema("The password may have up to 512 printable ASCII characters, without spaces.", field)
+    return _schema("The password can have up to 512 printable ASCII characters without spaces.", field)
 
 
 def _password(wanted: Wanted) -> RequestFault | None:
@@ -309,7 +309,7 @@ def _limits(wanted: Wanted) -> RequestFault | None:
     if not 1 <= wanted["maxclients"] <= 1_000_000:
         return _schema("maxclients must be between 1 and 1000000.", "maxclients")
     if not 0 <= wanted["io_threads"] <= io_threads.MOST:
-        sentence = f"io_threads must be between 1 (off) and {io_threads.MOST}, or 0 to have the console choose."
+        sentence = f"io_threads must be between 1 (off) and {io_threads.MOST}, or 0 for an automatic choice."
         return _schema(sentence, "io_threads")
     return None
 
@@ -317,7 +317,7 @@ def _limits(wanted: Wanted) -> RequestFault | None:
 def _backup(wanted: Wanted) -> RequestFault | None:
     if wanted["backup"] and not wanted["backup_interval"]:
         return _invalid(
-            "missing_backup_interval", "A scheduled backup needs backup_interval, in seconds.", "backup_interval"
+            "missing_backup_interval", "A scheduled backup requires backup_interval, in seconds.", "backup_interval"
         )
     return None
 
@@ -334,14 +334,14 @@ def _enums(wanted: Wanted) -> RequestFault | None:
 
 
 def _unsupported(wanted: Wanted) -> RequestFault | None:
-    """Features that would be a false promise if the field were only echoed."""
+    """Refuse unsupported features: accepting such a field without effect would mislead the client."""
     for field, supported, code, what in _UNSUPPORTED:
         if wanted.get(field, supported) != supported:
-            return _invalid(code, f"{what} supported; leave {field} out or send {_say(supported)}.", field)
+            return _invalid(code, f"{what} supported. Leave {field} out or set it to {_literal(supported)}.", field)
     return None
 
 
-def _say(value: object) -> str:
+def _literal(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{value}"' if isinstance(value, str) else str(value)
@@ -349,19 +349,19 @@ def _say(value: object) -> str:
 
 _NO = "not_supported"
 _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
-    ("type", "redis", _NO, "Databases of another type than redis (memcached among them) are not"),
+    ("type", "redis", _NO, "Databases of types other than redis (such as memcached) are not"),
     ("crdt", False, _NO, "Active-Active databases are not"),
-    ("ssl", False, _NO, "The older way to ask for TLS, instead of tls_mode, is not"),
+    ("ssl", False, _NO, "Enabling TLS with this field instead of tls_mode is not"),
     ("authentication_ssl_client_certs", [], _NO, "Client certificates are not"),
-    ("module_list", [], "missing_module", "No modules are installed, and adding them is not"),
+    ("module_list", [], "missing_module", "No modules are installed. Adding modules is not"),
     ("rack_aware", False, "not_rack_aware", "Rack awareness is not"),
     ("replica_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
     ("sync_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
     ("replica_sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("dataset_import_sources", [], _NO, "Importing data is not"),
-    ("acl", [], "redis_acl_unsupported", "Database access by ACL lists is not"),
-    ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards by a blueprint is not"),
+    ("acl", [], "redis_acl_unsupported", "Database access by ACL list is not"),
+    ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards with a blueprint is not"),
     ("backup", False, _NO, "Scheduled backups are not"),
 )
 

@@ -1,4 +1,4 @@
-"""Runs side by side: how much they differ, and whether that stands out of the noise of their repetitions."""
+"""Comparison of benchmark runs: their differences, and whether these exceed the variation between repetitions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
@@ -6,11 +6,12 @@ from typing import Any
 
 FIGURES = ("ops_per_second", "average_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms")
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
-"""Of Student's distribution, two-sided, by degrees of freedom from 1."""
+"""Quantiles of Student's t-distribution, two-sided 95 %, by degrees of freedom from 1."""
 
 
 def figures(summaries: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> list[dict[str, Any]]:
-    """Per figure the spread in each run, and the difference of each run from the first. `counts` are repetitions measured."""
+    """Return for each figure the spread in each run and the difference of each run from the first. `counts` are the numbers of
+    measured repetitions."""
     table = []
     for name in FIGURES:
         spreads = [summary.get("spread", {}).get(name) for summary in summaries]
@@ -26,7 +27,8 @@ def figures(summaries: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> li
 def _difference(
     base: Mapping[str, float] | None, base_count: int, other: Mapping[str, float] | None, count: int
 ) -> dict[str, Any] | None:
-    """Relative to the first; `stands_out` is None when it cannot be said: one repetition has no spread."""
+    """Return the difference relative to the first run. `stands_out` is None if one of the runs has one repetition only, and thus
+    no spread."""
     if base is None or other is None or not base["mean"]:
         return None
     ratio = other["mean"] / base["mean"]
@@ -39,7 +41,7 @@ def _difference(
 
 
 def _student(variances: tuple[float, float], first: int, second: int) -> float:
-    """Welch's test: the fewer repetitions, the more two means must differ."""
+    """Return the critical value of Welch's test: with fewer repetitions, two means must differ by more."""
     total = sum(variances)
     if not total:
         return 0.0
@@ -49,7 +51,7 @@ def _student(variances: tuple[float, float], first: int, second: int) -> float:
 
 
 def settings(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What differs between what the runs were told and what they ran on, by path; runs without it have None."""
+    """Return the settings and facts that differ between the runs, by path; a run without the path has None."""
     flat = [dict(_flat(run)) for run in runs]
     paths = sorted({path for each in flat for path in each})
     found = [{"name": path, "values": [each.get(path) for each in flat]} for path in paths]
@@ -68,6 +70,6 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def within(results: Sequence[Mapping[str, Any]], name: str, limit: float) -> Mapping[str, Any] | None:
-    """The result with the highest throughput that keeps a limit, without errors and with a generator that kept up."""
+    """Return the result with the highest throughput that stays within a limit, among results without errors, or None."""
     kept = [each for each in results if each[name] is not None and each[name] <= limit and not each["errors"]]
     return max(kept, key=lambda each: float(each["ops_per_second"]), default=None)

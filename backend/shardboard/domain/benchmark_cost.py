@@ -1,4 +1,4 @@
-"""What a run will cost a database, as far as its workloads say."""
+"""Estimated effect of a benchmark run on its database, derived from its workloads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from typing import Any
 from shardboard.domain import workload
 
 KEY_BYTES = 96
-"""Of the engine for each key besides name and value, about."""
+"""Approximate overhead of the engine per key, without name and value."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Sizes in bytes; of the busiest phase."""
+    """Sizes in bytes, for the largest phase."""
 
     keys: int
-    """That phases which write may leave behind, at most."""
+    """Maximum number of keys that phases with writes leave behind."""
     memory: int
     sure: bool
-    """Whether it will be that much: phases that end by time may write less."""
+    """Whether the amount is certain; phases limited by time may write less."""
     seconds: int | None
 
 
 @dataclass(frozen=True)
 class Concern:
-    """`blocks`: who orders the run has to say that it is meant, by the field `agree` of the order."""
+    """A warning before a run. If `blocks`, the request must confirm it with the field `agree`."""
 
     code: str
     description: str
@@ -34,7 +34,8 @@ class Concern:
 
 
 def cost(phases: Sequence[Mapping[str, Any]], repetitions: int) -> Cost:
-    """Phases with another key prefix leave keys of their own; of those with the same, the greatest counts."""
+    """Return the cost of a run. Phases with different key prefixes write different keys; of phases with the same prefix, the
+    largest one counts."""
     left: dict[str, tuple[int, float]] = {}
     lengths = []
     for index, phase in enumerate(phases):
@@ -53,7 +54,7 @@ def cost(phases: Sequence[Mapping[str, Any]], repetitions: int) -> Cost:
 
 
 def _written(wanted: Mapping[str, Any]) -> int:
-    """No more keys than the range has, and no more than there are requests."""
+    """Return the number of keys written: at most the size of the key range, and at most the number of requests."""
     keys, requests = workload.keys(wanted), wanted.get("requests")
     if wanted.get("test_time") is not None or requests == "allkeys":
         return keys
@@ -63,7 +64,7 @@ def _written(wanted: Mapping[str, Any]) -> int:
 
 
 def concerns(needed: Cost, *, copies: int, memory_size: int, used: float | None, evicts: bool) -> list[Concern]:
-    """`memory_size` is of the whole database, 0 without a limit; `used` what it takes now."""
+    """Return the memory warnings. `memory_size` is the limit of the complete database, 0 for none; `used` is its current usage."""
     if not needed.keys or not memory_size:
         return []
     together = needed.memory * copies
@@ -71,7 +72,7 @@ def concerns(needed: Cost, *, copies: int, memory_size: int, used: float | None,
     if together <= free:
         return []
     what = "some of its keys will be evicted" if evicts else "writes will be refused (OOM)"
-    sizes = f"It may write {_size(together)} (replicas included) where {_size(max(0, free))} of {_size(memory_size)} are free"
+    sizes = f"It may write {_size(together)} (replicas included), but {_size(max(0, free))} of {_size(memory_size)} are free"
     return [Concern("benchmark_memory", f"{sizes}: {what}.", blocks=needed.sure)]
 
 

@@ -1,4 +1,4 @@
-"""Latency by percentile, as HdrHistogram draws it: the closer to 100 %, the more room."""
+"""Latency by percentile on the scale of HdrHistogram, which expands the range close to 100 %."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -6,15 +6,15 @@ from itertools import count
 from shardboard.domain.histogram import Histogram
 
 PER_DECADE = 10
-"""Points between 90 and 99 %, between 99 and 99.9 %, and so on."""
+"""Points from 90 to 99 %, from 99 to 99.9 %, and so on."""
 NAMED = (50.0, 75.0, 95.0)
-"""Percentiles that people ask for and that no even step meets."""
+"""Common percentiles that are not on an even step."""
 
 
 def curve(histogram: Histogram, slowest_us: float | None) -> list[dict[str, float]]:
-    """Pairs of `percentile` (0-100) and `ms`, rising; empty when nothing was measured.
+    """Return pairs of `percentile` (0-100) and `ms` in ascending order; empty if nothing was measured.
 
-    It ends with the slowest request, at 100, after the last percentile that at least one request is above.
+    The last point is the slowest request at 100. The point before it is the last percentile that at least one request exceeds.
     """
     total = histogram.count
     if not total:
@@ -28,7 +28,7 @@ def curve(histogram: Histogram, slowest_us: float | None) -> list[dict[str, floa
 
 
 def _even(total: int) -> Iterator[float]:
-    """Percentiles at even distances of log(1 / (1 - p)), as far as so many requests can tell them apart."""
+    """Yield percentiles at even distances of log(1 / (1 - p)), up to the resolution that `total` requests allow."""
     for step in count():
         above = 10 ** (-step / PER_DECADE)
         if above * total < 1 - 1e-9:

@@ -1,4 +1,4 @@
-"""How a run is divided into loads, and how far it is."""
+"""Division of a benchmark run into loads, and its progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ class Load(Protocol):
 
 @dataclass(frozen=True, order=True)
 class Step:
-    """All load nodes begin a step together, and the next one when all have ended it."""
+    """All load nodes start a step together, and start the next one when all have finished it."""
 
     phase: int
     repetition: int
 
 
 def steps(phases: int, repetitions: int) -> list[Step]:
-    """The last phase is the one that is repeated."""
+    """Return the steps of a run. Only the last phase is repeated."""
     before = [Step(phase, 0) for phase in range(phases - 1)]
     return before + [Step(phases - 1, repetition) for repetition in range(repetitions)]
 
 
 def share(wanted: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
-    """What one of several load nodes does: its part of a rate in all, and of a key range that clients share out."""
+    """Return the workload of one of several load nodes: its part of a total rate, and of a key range divided among clients."""
     own = dict(wanted)
     if count > 1 and own.get("rate") is not None:
         own["rate"] = own["rate"] / count
@@ -49,7 +49,7 @@ def share(wanted: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Where:
-    """`progress` 0-100; the step is None when none runs."""
+    """Progress of a run. `progress` is 0-100; `step` is None if no step is running."""
 
     progress: float
     step: Step | None
@@ -57,7 +57,7 @@ class Where:
 
 
 def where(loads: Sequence[Load], phases: Sequence[Mapping[str, Any]]) -> Where:
-    """Steps count by the time they take where all say it, else all the same."""
+    """Return the progress. Steps are weighted by their duration if all durations are known, otherwise equally."""
     grouped: dict[Step, list[Load]] = {}
     for load in loads:
         grouped.setdefault(Step(load.phase, load.repetition), []).append(load)

@@ -1,4 +1,4 @@
-"""A run as text: Markdown to paste, CSV to calculate with, and one HTML file that needs nothing else."""
+"""A benchmark run as text: Markdown, CSV, and a single self-contained HTML file."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 720, 180, 70, 22
 
 
 def markdown(run: Mapping[str, Any]) -> str:
-    """`run` is a benchmark as the API shows it."""
+    """Return a run in Markdown; `run` is a benchmark in the format of the API."""
     lines = [f"# Benchmark {run['uid']}: {_cell(run['name'])}", "", *_head(run), ""]
     for title, table in _tables(run):
         lines += [
@@ -30,13 +30,13 @@ def markdown(run: Mapping[str, Any]) -> str:
 
 def _head(run: Mapping[str, Any]) -> list[str]:
     verdict = (run.get("summary") or {}).get("verdict", {}).get("kept")
-    kept = {True: "SLA kept", False: "SLA not kept", None: "no verdict"}[verdict]
-    said = [f"Database {_cell(run['bdb_name'])} · {run['status']} · {kept} · load by {run['tool']}"]
+    kept = {True: "SLA met", False: "SLA not met", None: "no verdict"}[verdict]
+    summary = [f"Database {_cell(run['bdb_name'])} · {run['status']} · {kept} · load generator {run['tool']}"]
     more = [_cell(run["detail"])] if run["detail"] else []
     warnings = dict.fromkeys(
         text for each in (run.get("summary") or {}).get("results", []) for text in each["warnings"]
     )
-    return [*said, *more, *map(_cell, warnings), *([run["notes"]] if run["notes"] else [])]
+    return [*summary, *more, *map(_cell, warnings), *([run["notes"]] if run["notes"] else [])]
 
 
 def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
@@ -47,10 +47,10 @@ def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
             [each["name"], _number(each["limit"]), _number(each["value"]), "yes" if each["kept"] else "**no**"]
             for each in limits
         ]
-        yield "Service level", [["Limit", "At most or least", "Measured", "Kept"], *rows]
+        yield "Service level", [["Limit", "Limit value", "Measured", "Met"], *rows]
     yield "Results", [_HEAD, *(_result(each) for each in results)]
     if warnings := dict.fromkeys(text for each in results for text in each["warnings"]):
-        yield "To be known of these figures", [[run["tool"]], *([text] for text in warnings)]
+        yield "Notes on these figures", [[run["tool"]], *([text] for text in warnings)]
     best = [_within(results, name, words) for name, words in LIMITS.items()]
     yield (
         "Highest throughput within a limit",
@@ -64,7 +64,7 @@ def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
     if outages:
         yield "Outages", [["Shard", "Seconds without a success", "Lost", "Errors"], *outages]
     yield "Workload", [["Phase", "Options"], *([phase["name"], _options(phase["workload"])] for phase in run["phases"])]
-    yield "Ran on", [["", ""], *([name, value] for name, value in _facts(run["facts"]))]
+    yield "Environment", [["", ""], *([name, value] for name, value in _facts(run["facts"]))]
 
 
 _HEAD = [
@@ -98,10 +98,10 @@ def _result(each: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _generator(told: Mapping[str, Any]) -> str:
-    if told["busiest_thread_cpu"] is None and told["schedule_lag_ms"] is None:
-        return "not known"
-    return "was the bottleneck" if told["is_bottleneck"] else "kept up"
+def _generator(state: Mapping[str, Any]) -> str:
+    if state["busiest_thread_cpu"] is None and state["schedule_lag_ms"] is None:
+        return "unknown"
+    return "was the bottleneck" if state["is_bottleneck"] else "kept up"
 
 
 def _within(results: Sequence[Mapping[str, Any]], name: str, words: str) -> list[str]:
@@ -123,7 +123,7 @@ def _facts(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def table(parts: Sequence[Mapping[str, Any]]) -> str:
-    """The series as CSV, a line per second."""
+    """Return the series as CSV, one line per second."""
     text = io.StringIO()
     names = list(parts[0]["columns"]) if parts else []
     writer = csv.writer(text, lineterminator="\n")
@@ -138,7 +138,7 @@ def table(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def page(run: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> str:
-    """One HTML file with drawn charts; it loads nothing."""
+    """Return one HTML file with inline charts that loads no other resources."""
     body = [
         f"<h1>Benchmark {run['uid']}: {escape(run['name'])}</h1>",
         *(f"<p>{escape(text)}</p>" for text in _head(run)),
@@ -187,7 +187,7 @@ def _chart(title: str, lines: Sequence[tuple[str, Sequence[float | None]]]) -> s
     for (name, values), color in zip(lines, _COLORS, strict=False):
         pen, path = "M", []
         for index, value in enumerate(values):
-            if value is None:  # a gap is a gap
+            if value is None:  # interrupt the line at a gap
                 pen = "M"
                 continue
             x, y = LEFT + index / count * (WIDTH - LEFT), HEIGHT - value / top * (HEIGHT - 20)

@@ -1,4 +1,4 @@
-"""What came out of a run: figures per repetition, their spread, and whether the SLA was kept."""
+"""Results of a benchmark run: figures of each repetition, their spread, and whether the SLA was met."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
@@ -8,9 +8,9 @@ from shardboard.domain import benchmark_percentiles
 from shardboard.domain.benchmark_seconds import Tally, by_second, totals
 
 BUSY = 0.9
-"""A thread of the generator that is this busy cannot send more."""
+"""CPU share from which a thread of the load generator counts as saturated."""
 LATE_MS = 5.0
-"""A schedule that is kept worse than this is not kept."""
+"""Lag from which the schedule of the load generator counts as missed."""
 _SPREAD = ("ops_per_second", "average_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms")
 _AT_MOST = ("average_ms", "p50_ms", "p99_ms", "p999_ms")
 
@@ -18,21 +18,21 @@ _AT_MOST = ("average_ms", "p50_ms", "p99_ms", "p999_ms")
 def result(
     lines: Iterable[Mapping[str, Any]], began: Sequence[Mapping[str, Any]], ended: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Of one step: all seconds of its generators, their first lines, and their last ones."""
+    """Return the result of one step from all seconds of its generators, their first lines and their last lines."""
     return measured(lines, began, ended)[0]
 
 
 def measured(
     lines: Iterable[Mapping[str, Any]], began: Sequence[Mapping[str, Any]], ended: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], Tally]:
-    """The result of one step, and what it was read from."""
+    """Return the result of one step, and the tally that it was derived from."""
     seconds = by_second(lines)
     whole = Tally()
     for _, each in seconds:
         whole.add(each)
     totals(whole, ended)
     outages = [outage for last in ended for outage in last.get("outages") or []]
-    # The generator's own totals hold the part of a second that no line was about.
+    # The totals of the generator include the last part of a second, which has no line.
     length = max((float(last.get("seconds") or 0) for last in ended), default=float(len(seconds)))
     ops = sum(int(last.get("ops") or 0) for last in ended)
     if len(ended) < len(began) or not ended:
@@ -40,7 +40,7 @@ def measured(
     found = {
         "seconds": round(length, 3),
         **{
-            name: whole.counts[name] if name in whole.counts else _told(ended, name)
+            name: whole.counts[name] if name in whole.counts else _total(ended, name)
             for name in ("reads", "writes", "misses", "redirected", "sent_bytes", "received_bytes")
         },
         "ops": ops,
@@ -60,13 +60,13 @@ def measured(
     return found, whole
 
 
-def _told(ended: Sequence[Mapping[str, Any]], name: str) -> int:
-    """Of what no second tells."""
+def _total(ended: Sequence[Mapping[str, Any]], name: str) -> int:
+    """Return the sum of a count that is not reported per second."""
     return sum(int(last.get(name) or 0) for last in ended)
 
 
 def percentiles(measured: Iterable[Tally]) -> list[dict[str, float]]:
-    """Of all repetitions together."""
+    """Return the percentiles of all repetitions together."""
     whole = Tally()
     for each in measured:
         whole.add(each)
@@ -74,9 +74,13 @@ def percentiles(measured: Iterable[Tally]) -> list[dict[str, float]]:
 
 
 def _own(last: Mapping[str, Any]) -> dict[str, float]:
-    """A single generator's own figures of the whole time: they hold the end of it that no line was about."""
+    """Return the overall figures of a single generator. They include the last part of a second, which has no line."""
     names = {"average_ms": "average_us", "p50_ms": "p50_us", "p99_ms": "p99_us", "p999_ms": "p999_us"}
-    return {name: float(last[told]) / 1000 for name, told in names.items() if isinstance(last.get(told), int | float)}
+    return {
+        name: float(last[reported]) / 1000
+        for name, reported in names.items()
+        if isinstance(last.get(reported), int | float)
+    }
 
 
 def _generator(seconds: Sequence[tuple[int, Tally]]) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _generator(seconds: Sequence[tuple[int, Tally]]) -> dict[str, Any]:
 
 
 def spread(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Of the repetitions of the measured phase, by figure; those that no repetition has are left out."""
+    """Return the spread of each figure over the repetitions of the measured phase, without figures that no repetition has."""
     found = {}
     for name in _SPREAD:
         values = [float(each[name]) for each in results if each[name] is not None]
@@ -104,7 +108,8 @@ def spread(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def verdict(results: Sequence[Mapping[str, Any]], sla: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Of the repetitions of the measured phase together: the mean of a latency, the worst of what must not happen."""
+    """Return whether the repetitions of the measured phase met the SLA. Latency and throughput limits apply to the mean, limits
+    for errors and outages to the worst repetition."""
     means = {name: each["mean"] for name, each in spread(results).items()}
     limits = []
     for name, limit in (sla or {}).items():

@@ -1,4 +1,4 @@
-"""Published benchmarks at the size of the machine at hand: one factor scales keys, memory, rates and times together."""
+"""Published benchmarks, scaled to the available machines: one factor scales keys, memory, rates and times."""
 
 from collections.abc import Mapping
 from math import sqrt
@@ -12,7 +12,7 @@ LEAST_RATE = 100
 
 
 def scaled(scenario: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """What to order, but for the database: `phases`, `sla`, `repetitions`, `drill`; and the database that it is made for."""
+    """Return the request for a run without its database (`phases`, `sla`, `repetitions`, `drill`), and the database it needs."""
     base = scenario.get("workload") or {}
     drill = scenario.get("drill")
     database = dict(scenario["database"])
@@ -46,5 +46,6 @@ def workload(full: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _seconds(full: int, factor: float) -> int:
-    """Time shrinks by less than size does: a tenth of the machine does not need a tenth of the minutes."""
+    """Return a scaled duration. Durations shrink less than sizes: a machine a tenth as large needs more than a tenth of the
+    time."""
     return max(min(full, LEAST_SECONDS), round(full * min(1.0, sqrt(factor))))

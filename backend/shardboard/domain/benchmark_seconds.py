@@ -1,4 +1,4 @@
-"""Seconds that load generators told: several nodes' put together, and columns for charts."""
+"""Seconds reported by load generators: merged over several nodes, and as columns for charts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,14 +24,14 @@ QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p999_ms": 0.999}
 
 @dataclass
 class Tally:
-    """What was counted in some time, by one generator or by several."""
+    """Counts of a period, from one or several generators."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """Those of COUNTS that were told: memtier_benchmark tells fewer than our own generator."""
+    """Reported values of COUNTS; memtier_benchmark reports fewer than `shardboard-load`."""
     errors: Counter[str] = field(default_factory=Counter)
     histogram: Histogram = field(default_factory=Histogram)
     weighted_us: float = 0.0
-    """Average latency times operations."""
+    """Average latency multiplied by the number of operations."""
     slowest_us: float | None = None
     lag_us: float | None = None
     cpu: float | None = None
@@ -49,22 +49,22 @@ class Tally:
         self.at = max(self.at, other.at)
 
     def latencies(self) -> dict[str, float | None]:
-        """Percentiles from the histogram; the average is the generators' own."""
+        """Return latencies: percentiles from the histogram, the average as reported by the generators."""
         ops = self.counts["ops"]
         found: dict[str, float | None] = {"average_ms": self.weighted_us / ops / 1000 if ops else None}
         for name, share in QUANTILES.items():
             micros = self.histogram.quantile(share)
-            # A bucket ends above its largest value, which the generator tells exactly.
+            # The upper end of a bucket is above its largest value, which the generator reports exactly.
             found[name] = _ms(min(micros, self.slowest_us) if micros is not None and self.slowest_us else micros)
         found["max_ms"] = _ms(self.slowest_us)
         return found
 
     def buckets(self) -> dict[str, int]:
-        """Counts by the upper ends of buckets, in microseconds."""
+        """Return counts by the upper ends of buckets, in microseconds."""
         return {str(ends(index)[1]): count for index, count in self.histogram.pairs()}
 
     def row(self) -> dict[str, float | None]:
-        """By column."""
+        """Return the values by column."""
         latencies = self.latencies()
         others = {
             "errors": float(self.errors.total()),
@@ -76,7 +76,7 @@ class Tally:
 
 
 def tally(said: Mapping[str, Any]) -> Tally:
-    """Of one line. What is missing or of another type counts as nothing."""
+    """Return the tally of one line. Missing values and values of a wrong type count as nothing."""
     ops = _count(said.get("ops"))
     average = _number(said.get("average_us"))
     buckets = said.get("histogram")
@@ -95,9 +95,10 @@ def tally(said: Mapping[str, Any]) -> Tally:
 
 
 def totals(whole: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
-    """Put latencies of last lines in place of those of seconds: they are finer, and hold what no line was about.
+    """Replace the latencies of the seconds with those of the last lines, which are more precise and include the last part of a
+    second.
 
-    Generators of earlier releases have no histogram there; then that of the seconds stays, unless no second was told.
+    Generators of earlier releases do not report a histogram there. The histogram of the seconds is used then.
     """
     for last in ended:
         whole.slowest_us = _most(whole.slowest_us, _number(last.get("max_us")))
@@ -108,7 +109,7 @@ def totals(whole: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
 
 
 def by_second(lines: Iterable[Mapping[str, Any]]) -> list[tuple[int, Tally]]:
-    """Lines of the generators of one step, put together by their seconds since the load began."""
+    """Merge the lines of the generators of one step by the second since the start of the load."""
     found: dict[int, Tally] = {}
     for said in lines:
         found.setdefault(_count(said.get("t")), Tally()).add(tally(said))
@@ -116,13 +117,13 @@ def by_second(lines: Iterable[Mapping[str, Any]]) -> list[tuple[int, Tally]]:
 
 
 def columns(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[float | None]]:
-    """One value per second from the first to the last, null where none was told."""
+    """Return one value per second from the first to the last, null for a second without data."""
     rows = {t: each.row() for t, each in seconds}
     return {name: [rows[t][name] if t in rows else None for t in _span(seconds)] for name in COLUMNS}
 
 
 def times(seconds: Sequence[tuple[int, Tally]]) -> list[float]:
-    """When each second of `columns` ended."""
+    """Return the end time of each second of `columns`."""
     known = {t: each.at for t, each in seconds}
     if not known:
         return []
@@ -131,14 +132,14 @@ def times(seconds: Sequence[tuple[int, Tally]]) -> list[float]:
 
 
 def errors(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[int]]:
-    """By type, per second of `columns`."""
+    """Return error counts by type, per second of `columns`."""
     known = dict(seconds)
     kinds = sorted({kind for each in known.values() for kind in each.errors})
     return {kind: [known[t].errors[kind] if t in known else 0 for t in _span(seconds)] for kind in kinds}
 
 
 def histograms(seconds: Sequence[tuple[int, Tally]]) -> list[dict[str, int]]:
-    """Counts by microseconds, per second of `columns`."""
+    """Return counts by microseconds, per second of `columns`."""
     known = dict(seconds)
     return [known[t].buckets() if t in known else {} for t in _span(seconds)]
 

@@ -1,10 +1,10 @@
-"""What a setting that differs between runs is called, for people; programs have its path."""
+"""Display names of settings that differ between runs. Programs use the path instead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_PARTS = {"bdb": "Database", "drill": "Drill", "load_nodes": "Load node", "endpoint_nodes": "Endpoint, node"}
-_SAID = {
+_PREFIXES = {"bdb": "Database", "drill": "Drill", "load_nodes": "Load node", "endpoint_nodes": "Endpoint, node"}
+_LABELS = {
     "uid": "number",
     "addr": "address",
     "node_uid": "node",
@@ -19,50 +19,51 @@ _SAID = {
     "sla": "SLA",
     "tool": "load generator",
     "tls_mode": "TLS",
-    "at_seconds": "begins at second",
+    "at_seconds": "start (second)",
 }
 
 
 def setting(path: str, runs: Sequence[Mapping[str, Any]]) -> str:
-    """`phases.1.workload.test_time` is "Phase 2, measure: test time". A name is told where all runs that have it agree."""
+    """Return the display name of a path: `phases.1.workload.test_time` is "Phase 2, measure: test time". The name of a phase or
+    the uid of a node is included if it is the same in all runs that have it."""
     steps = path.removeprefix("facts.").split(".")
     if steps[0] in ("phases", "nodes", "shards") and len(steps) > 1:
         what = [step for step in steps[2:] if step != "workload"]
-        return _joined(_place(steps[0], int(steps[1]), runs), what)
+        return _joined(_list_item(steps[0], int(steps[1]), runs), what)
     if steps[0] in ("load_nodes", "endpoint_nodes") and len(steps) > 1:
-        return f"{_PARTS[steps[0]]} {int(steps[1]) + 1}"
-    if steps[0] in _PARTS:
-        return _joined(_PARTS[steps[0]], steps[1:])
-    said = _said(steps)
-    return said[:1].upper() + said[1:]
+        return f"{_PREFIXES[steps[0]]} {int(steps[1]) + 1}"
+    if steps[0] in _PREFIXES:
+        return _joined(_PREFIXES[steps[0]], steps[1:])
+    label = _label(steps)
+    return label[:1].upper() + label[1:]
 
 
-def _place(what: str, index: int, runs: Sequence[Mapping[str, Any]]) -> str:
+def _list_item(what: str, index: int, runs: Sequence[Mapping[str, Any]]) -> str:
     if what == "phases":
         names = _values(runs, ("phases",), index, "name")
         return f"Phase {index + 1}, {names.pop()}" if len(names) == 1 else f"Phase {index + 1}"
     numbers = _values(runs, ("facts", what), index, "uid")
     noun = what.removesuffix("s").capitalize()
-    return f"{noun} {numbers.pop()}" if len(numbers) == 1 else f"{noun} in place {index + 1}"
+    return f"{noun} {numbers.pop()}" if len(numbers) == 1 else f"{noun} at position {index + 1}"
 
 
-def _values(runs: Sequence[Mapping[str, Any]], way: tuple[str, ...], index: int, name: str) -> set[Any]:
+def _values(runs: Sequence[Mapping[str, Any]], path: tuple[str, ...], index: int, name: str) -> set[Any]:
     found = set()
     for run in runs:
         listed: Any = run
-        for step in way:
+        for step in path:
             listed = listed.get(step) or {}
         if index < len(listed):
             found.add(listed[index].get(name))
     return found
 
 
-def _joined(place: str, steps: Sequence[str]) -> str:
-    return f"{place}: {_said(steps)}" if steps else place
+def _joined(prefix: str, steps: Sequence[str]) -> str:
+    return f"{prefix}: {_label(steps)}" if steps else prefix
 
 
-def _said(steps: Sequence[str]) -> str:
-    """Places in lists are counted from one."""
+def _label(steps: Sequence[str]) -> str:
+    """Return the label of path steps; list positions are counted from one."""
     return ", ".join(
-        f"no. {int(step) + 1}" if step.isdigit() else _SAID.get(step, step.replace("_", " ")) for step in steps
+        f"no. {int(step) + 1}" if step.isdigit() else _LABELS.get(step, step.replace("_", " ")) for step in steps
     )

@@ -1,5 +1,5 @@
-"""Which nodes serve a database's endpoint, by its proxy policy (REST reference, `proxy_policy`), and for how long addresses that
-clients must leave still answer."""
+"""Nodes that serve the endpoint of a database, by its proxy policy (REST reference, `proxy_policy`), and how long addresses that
+clients must no longer use keep responding."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True)
 class Held:
-    """A shard of the database as far as it matters here."""
+    """A shard of the database: node, pair and role."""
 
     node_uid: int
     pair: int
@@ -18,13 +18,13 @@ class Held:
 def bind(
     policy: str, bound: Sequence[int], held: Iterable[Held], living: Collection[int], resting: Collection[int] = ()
 ) -> list[int]:
-    """The nodes to serve from now on, of which `bound` do so already. Empty only when there are no shards.
+    """Return the nodes that serve the endpoint. `bound` are the current ones. Empty only if there are no shards.
 
-    Addresses that clients know stay as long as they can: a single endpoint moves only when its node is down, or `resting` (in
-    maintenance, or about to be removed) and without leads. Where every node with a primary serves, one that lost its last goes on
-    while it holds a shard.
+    Addresses that clients know are kept as long as possible: a single endpoint moves only if its node is down, or is `resting` (in
+    maintenance, or about to be removed) and has no primaries. If every node with a primary serves the endpoint, a node that lost
+    its last primary continues to serve while it has a shard.
     """
-    # What is still on a node that is being emptied does not keep its endpoint there, unless all leads are.
+    # Replicas on a node that is being emptied do not keep its endpoint there; primaries do.
     kept = [shard for shard in held if shard.is_primary or shard.node_uid not in resting]
     holders = {shard.node_uid for shard in kept}
     primaries = {shard.node_uid for shard in kept if shard.is_primary}
@@ -47,19 +47,20 @@ def retiring(
     now: datetime,
     grace: timedelta,
 ) -> dict[int, datetime]:
-    """Nodes whose address clients must leave and that answer meanwhile, and until when. `chosen` serve from now on, `members` are
-    the nodes that are part of the cluster: who leaves it ends early."""
+    """Return the nodes whose old address still responds, and until when. `chosen` are the nodes that serve the endpoint now;
+    `members` are the nodes of the cluster. The address of a node that leaves the cluster stops responding at once."""
     left = dict.fromkeys(bound, now + grace) | dict(before)
     return {node: until for node, until in left.items() if until > now and node in members and node not in chosen}
 
 
 def sentence(name: str, old: Sequence[str], new: Sequence[str], seconds: int) -> str:
-    """What clients have to do. `old` and `new` are addresses with ports; the old ones answer for so long."""
+    """Return the instruction for clients. `old` and `new` are addresses with ports; the old ones respond for `seconds` more."""
+    subject = "the old address" if len(old) == 1 else "the old addresses"
+    verb = "responds" if len(old) == 1 else "respond"
     answer = (
-        f"{'the old one answers' if len(old) == 1 else 'the old ones answer'} for {_span(seconds)} more, "
-        "unless the node leaves earlier"
+        f"{subject} {verb} for another {_span(seconds)}, unless the node is removed earlier"
         if seconds
-        else f"{'the old one answers' if len(old) == 1 else 'the old ones answer'} no more"
+        else f"{subject} no longer {verb}"
     )
     return f"Clients of {name} must change from {' and '.join(old)} to {' or '.join(new)}: {answer}."
 

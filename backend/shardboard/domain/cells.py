@@ -1,7 +1,7 @@
-"""Latency in cells of a logarithmic scale: coarser than histograms, small enough to be kept per endpoint and read by hundreds.
+"""Latency counts in cells of a logarithmic scale, coarser than histograms and small enough to be stored for each endpoint.
 
-A cell is one of CELLS in every power of ten of microseconds, so every value in it differs from its middle by less than 1.5 %. Cells
-are counts, and are added up as histograms are. A row of a heat map is a whole number of neighbouring cells, so no count is ever
+Each power of ten of microseconds has CELLS cells, so that each value differs from the middle of its cell by less than 1.5 %. Cells
+hold counts and can be added up like histograms. A row of a heat map is a whole number of neighbouring cells, so that no count is
 split between two rows.
 """
 
@@ -12,19 +12,19 @@ from math import floor, log10
 from shardboard.domain.histogram import Histogram, Key, ends, packed, unpacked
 
 CELLS = 80
-"""In each power of ten."""
+"""Number of cells in each power of ten."""
 
 Cells = dict[int, int]
-"""Count by cell."""
+"""Counts by cell."""
 
 
 def cell(micros: int) -> int:
-    """The cell that a latency falls into; what is less than a microsecond falls into the first."""
+    """Return the cell of a latency; values below one microsecond are in the first cell."""
     return floor(CELLS * log10(micros)) if micros > 1 else 0
 
 
 def of(histogram: Histogram) -> Cells:
-    """A histogram, coarser."""
+    """Return the cells of a histogram."""
     found: Cells = {}
     for index, count in histogram.pairs():
         place = _of_bucket(index)
@@ -38,12 +38,12 @@ def _of_bucket(index: int) -> int:
 
 
 def histogram(cells: Mapping[int, int]) -> Histogram:
-    """What percentiles can be read from: every value counts as the middle of its cell."""
+    """Return a histogram for percentiles, in which every value counts as the middle of its cell."""
     return Histogram.of((round(10 ** ((place + 0.5) / CELLS)), count) for place, count in sorted(cells.items()))
 
 
 def merged(parts: Iterable[Mapping[Key, Cells]]) -> dict[Key, Cells]:
-    """All of them together, key by key."""
+    """Return the sums of all parts by key."""
     found: dict[Key, Cells] = {}
     for part in parts:
         for key, cells in part.items():
@@ -57,10 +57,10 @@ def add(to: Cells, more: Mapping[int, int]) -> None:
 
 
 def encode(cells: Mapping[Key, Cells]) -> bytes:
-    """For the store."""
+    """Encode cells for the store."""
     return packed((key, sorted(found.items())) for key, found in sorted(cells.items()))
 
 
 def decode(data: bytes) -> dict[Key, Cells]:
-    """What `encode` made."""
+    """Decode cells from the store."""
     return dict(unpacked(data))

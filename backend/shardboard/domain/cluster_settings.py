@@ -1,4 +1,4 @@
-"""The settings of the cluster object (REST reference 3.4), with their defaults and ranges, and the ports that are nobody's."""
+"""The settings of the cluster object (REST reference 3.4), with their defaults and ranges, and the reserved ports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -31,8 +31,8 @@ _LOGROTATE = Members(
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """Kept and sent back; `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*`, `email_from`, `password_*` (but the
-    hashing) and `cm_session_timeout_minutes` have an effect. No mail password is stored."""
+    """All settings are stored and returned. Only `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*`, `email_from`,
+    `password_*` (except the hashing algorithm) and `cm_session_timeout_minutes` have an effect. No mail password is stored."""
 
     alert_settings: dict[str, Any] = field(
         default_factory=alert_settings.defaults, metadata={"rule": alert_settings.CLUSTER}
@@ -81,7 +81,7 @@ class ClusterSettings:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """The settings in force, whatever a store holds."""
+        """Return the settings in effect; invalid stored values are replaced by defaults."""
         return cls(**rules.mended(cls, stored))
 
 
@@ -89,6 +89,6 @@ NAMES = frozenset(known.name for known in fields(ClusterSettings))
 
 
 def merged(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to be stored: members of an object that a request leaves out stay as they are."""
+    """Return the settings to store. Members of an object that the request leaves out keep their values."""
     present = ClusterSettings.of(stored)
     return {**stored, **{name: rules.merged(getattr(present, name), value) for name, value in changes.items()}}

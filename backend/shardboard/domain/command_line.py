@@ -1,4 +1,4 @@
-"""A memtier_benchmark command line, pasted as text, as a workload."""
+"""Parser that converts a pasted memtier_benchmark command line into a workload."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -8,22 +8,22 @@ from typing import Any
 from shardboard.domain.workload import OPTIONS, Wrong
 
 TYPOGRAPHIC = "–—−"
-"""Dashes that word processors put in place of hyphens."""
+"""Dashes that word processors insert instead of hyphens."""
 
 _SHORT = {option.short: name for name, option in OPTIONS.items() if option.short}
-_TARGET = {
+_TARGET_OPTIONS = {
     **dict.fromkeys(
         ("host", "server", "port", "unix_socket", "uri", "authenticate", "sni", "cert", "key", "cacert"), True
     ),
     **dict.fromkeys(("tls_protocols", "seeds", "password_file"), True),
     **dict.fromkeys(("tls", "tls_skip_verify", "cluster_mode", "ipv4", "ipv6"), False),
 }
-"""Options that say where the target is, and whether they take a value: the database decides."""
-_OUTPUT = {
+"""Options that define the target, and whether they take a value. They are ignored, because the database defines the target."""
+_OUTPUT_OPTIONS = {
     **dict.fromkeys(("out_file", "json_out_file", "client_stats", "hdr_file_prefix", "live_lines"), True),
     **dict.fromkeys(("show_config", "debug", "print_all_runs"), False),
 }
-"""Options about files and text of the load node: results are kept here."""
+"""Options for files and text output on the load node. They are ignored, because the console stores the results."""
 _SHORT_OTHERS = {
     "h": "host",
     "s": "server",
@@ -41,7 +41,8 @@ _SHORT_OTHERS = {
 
 @dataclass(frozen=True)
 class Understood:
-    """`ignored` are options that have no meaning here, by name; their values are not kept, passwords are among them."""
+    """A parsed command line. `ignored` contains the names of options without a meaning here. Their values are dropped, because they
+    can be passwords."""
 
     workload: dict[str, Any]
     repetitions: int | None = None
@@ -49,7 +50,7 @@ class Understood:
 
 
 class NotUnderstood(Exception):
-    """`wrong` says which option, and why."""
+    """A command line cannot be parsed; `wrong` contains the option and the reason."""
 
     def __init__(self, wrong: Wrong) -> None:
         super().__init__(wrong.sentence)
@@ -57,19 +58,19 @@ class NotUnderstood(Exception):
 
 
 def parse(text: str) -> Understood:
-    """Raises NotUnderstood."""
+    """Parse a command line. Raises NotUnderstood."""
     workload: dict[str, Any] = {}
     ignored: list[str] = []
     repetitions = None
     for name, value in _pairs(_words(text)):
-        if name in _TARGET or name in _OUTPUT:
+        if name in _TARGET_OPTIONS or name in _OUTPUT_OPTIONS:
             ignored.append(name)
         elif name == "run_count":
             repetitions = _number(name, value)
         elif name == "command":
             workload.setdefault("command", []).append({"command": value})
         elif name in ("command_ratio", "command_key_pattern"):
-            _of_command(workload, name, str(value))
+            _set_command_option(workload, name, str(value))
         else:
             workload[name] = _typed(name, value)
     return Understood(workload, repetitions, ignored)
@@ -79,33 +80,33 @@ def _words(text: str) -> list[str]:
     try:
         words = shlex.split(text.replace("\\\n", " "))
     except ValueError as error:
-        raise NotUnderstood(Wrong("command_line", f"The command line has an open quotation mark: {error}.")) from None
+        raise NotUnderstood(Wrong("command_line", f"The command line has an unclosed quotation mark: {error}.")) from None
     if words and not words[0].startswith(("-", *TYPOGRAPHIC)):
         words = words[1:]  # the program
     return words
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Options with their values; None for those that take none."""
+    """Yield options with their values; None for options without a value."""
     left = iter(words)
     for word in left:
-        name, value = _named(word)
+        name, value = _split_option(word)
         if not _takes_value(name):
             if value is not None:
-                raise NotUnderstood(Wrong(name, f"{_shown(name)} takes no value."))
+                raise NotUnderstood(Wrong(name, f"{_flag(name)} takes no value."))
         elif value is None:
             value = next(left, None)
             if value is None:
-                raise NotUnderstood(Wrong(name, f"{_shown(name)} needs a value."))
+                raise NotUnderstood(Wrong(name, f"{_flag(name)} needs a value."))
         yield name, value
 
 
-def _named(word: str) -> tuple[str, str | None]:
-    """Name, and the value where it is part of the word."""
+def _split_option(word: str) -> tuple[str, str | None]:
+    """Return the name, and the value if it is part of the same word."""
     if word.startswith(tuple(TYPOGRAPHIC)):
         plain = "--" + word.lstrip("-" + TYPOGRAPHIC)
         raise NotUnderstood(
-            Wrong("command_line", f"{word} begins with a typographic dash; write {plain} with two hyphens.")
+            Wrong("command_line", f"{word} starts with a typographic dash. Write {plain} with two hyphens.")
         )
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
@@ -113,12 +114,12 @@ def _named(word: str) -> tuple[str, str | None]:
     if word.startswith("-") and len(word) > 1:
         name = _SHORT.get(word[1]) or _SHORT_OTHERS.get(word[1]) or ""
         return _known(name, word), word[2:].removeprefix("=") or None
-    raise NotUnderstood(Wrong("command_line", f"{word} is no option; options begin with two hyphens."))
+    raise NotUnderstood(Wrong("command_line", f"{word} is not an option. Options start with two hyphens."))
 
 
 def _known(name: str, word: str) -> str:
     others = ("run_count", "command_ratio", "command_key_pattern")
-    if name in OPTIONS or name in _TARGET or name in _OUTPUT or name in others:
+    if name in OPTIONS or name in _TARGET_OPTIONS or name in _OUTPUT_OPTIONS or name in others:
         return name
     raise NotUnderstood(Wrong("command_line", f"{word.partition('=')[0]} is not supported."))
 
@@ -126,7 +127,7 @@ def _known(name: str, word: str) -> str:
 def _takes_value(name: str) -> bool:
     if name in OPTIONS:
         return OPTIONS[name].kind != "flag"
-    return _TARGET.get(name, _OUTPUT.get(name, True))
+    return _TARGET_OPTIONS.get(name, _OUTPUT_OPTIONS.get(name, True))
 
 
 def _typed(name: str, value: str | None) -> Any:
@@ -141,22 +142,22 @@ def _typed(name: str, value: str | None) -> Any:
             try:
                 return float(value or "")
             except ValueError:
-                raise NotUnderstood(Wrong(name, f"{_shown(name)} needs a number.")) from None
+                raise NotUnderstood(Wrong(name, f"{_flag(name)} needs a number.")) from None
     return _number(name, value)
 
 
 def _number(name: str, value: str | None) -> int:
     if value is None or not value.isdecimal() or len(value) > 18:
-        raise NotUnderstood(Wrong(name, f"{_shown(name)} needs a whole number."))
+        raise NotUnderstood(Wrong(name, f"{_flag(name)} needs a whole number."))
     return int(value)
 
 
-def _of_command(workload: Mapping[str, Any], name: str, value: str) -> None:
+def _set_command_option(workload: Mapping[str, Any], name: str, value: str) -> None:
     if "command" not in workload:
-        raise NotUnderstood(Wrong(name, f"{_shown(name)} comes after the --command that it is of."))
+        raise NotUnderstood(Wrong(name, f"{_flag(name)} must follow the --command that it belongs to."))
     field_name = name.removeprefix("command_")
     workload["command"][-1][field_name] = _number(name, value) if field_name == "ratio" else value
 
 
-def _shown(name: str) -> str:
+def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")

@@ -1,4 +1,4 @@
-"""What clients of a database ask for most: counts of single commands by all its proxies, joined into rates and percentiles."""
+"""The most used commands of a database: counts of single commands from all its proxies, merged into rates and percentiles."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -6,37 +6,37 @@ from dataclasses import dataclass, field
 from shardboard.domain.histogram import Histogram
 
 MOST = 30
-"""Commands that are told of each database."""
+"""Maximum number of commands that are reported for each database."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """One command at one proxy. Times are microseconds."""
+    """Counts of one command at one proxy. Times are in microseconds."""
 
     name: str
     calls: int
     errors: int
     micros: int
-    """That all replies of shards took together."""
+    """Total time of all replies of shards."""
     latency: Sequence[tuple[int, int]] = ()
-    """(highest, how many replies of shards took that long)."""
+    """Pairs of the highest latency of a bucket and the number of replies of shards in it."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the proxy of one node said of one database."""
+    """Report of the proxy of one node about one database."""
 
     node_uid: int
     reason: str = ""
-    """Why it said nothing; empty when it did."""
+    """Why there is no report; empty if there is one."""
     seconds: float = 0.0
-    """How long it had counted."""
+    """How long the proxy had counted."""
     counts: Sequence[Count] = ()
 
 
 @dataclass(frozen=True)
 class Command:
-    """Per second, and milliseconds; None where no shard answered, so that nothing was measured."""
+    """Rates per second, times in milliseconds. Times are None if no shard replied."""
 
     name: str
     calls: float
@@ -55,7 +55,7 @@ class _Sum:
 
 
 def most_used(told: Iterable[Told], limit: int = MOST) -> list[Command]:
-    """The commands with the most calls per second at all proxies together, the highest first, then by name."""
+    """Return the commands with the most calls per second over all proxies, the highest first, then by name."""
     sums: dict[str, _Sum] = {}
     for each in told:
         if each.reason or each.seconds <= 0:
@@ -71,7 +71,7 @@ def most_used(told: Iterable[Told], limit: int = MOST) -> list[Command]:
 
 
 def interval(told: Iterable[Told]) -> float | None:
-    """Seconds that rates are of, the longest of all proxies; None where none told."""
+    """Return the longest counting period of all proxies in seconds; None without any report."""
     return max((each.seconds for each in told if not each.reason), default=None)
 
 
@@ -80,6 +80,6 @@ def _command(name: str, own: _Sum) -> Command:
     if not measured:
         return Command(name, own.calls, own.errors)
     p50, p99 = (own.histogram.quantile(q) for q in (0.5, 0.99))
-    assert p50 is not None  # noqa: S101 - there is something in it
+    assert p50 is not None  # noqa: S101 - the histogram is not empty
     assert p99 is not None  # noqa: S101
     return Command(name, own.calls, own.errors, own.micros / measured / 1000, p50 / 1000, p99 / 1000)

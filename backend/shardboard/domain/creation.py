@@ -1,15 +1,15 @@
-"""What to do next so that a new database comes to life: decided from what is wanted and what is seen."""
+"""The next step in creating a database, derived from its desired and observed shards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 PATIENCE = 1.0
-"""Seconds in which a shard born as replica should have come to serve."""
+"""Seconds within which a shard that was started as a replica should serve."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A shard that should run."""
+    """A shard that should be running."""
 
     uid: int
     node_uid: int
@@ -19,11 +19,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ShardCondition:
-    """A shard as its agent and engine tell."""
+    """State of a shard as reported by its agent and its engine."""
 
     running: bool
     died: str = ""
-    """Why its process ended; empty while it lives."""
+    """Why its process ended; empty while it is running."""
     serves: bool = False
     """A primary accepts commands for its slots; a replica knows the cluster."""
     promoted: bool = True
@@ -31,17 +31,17 @@ class ShardCondition:
     age: float = 0.0
     """Seconds since its process started."""
     in_sync: bool = False
-    """A replica whose link to its primary is up; primaries are always."""
+    """For a replica, whether the link to its primary is up; always true for a primary."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What comes next, and how far it is."""
+    """What to do next, and the progress."""
 
     start: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Shard uids to start, by node."""
     promote: Sequence[int] = ()
-    """Shard uids that were born as replicas and are ready to take over."""
+    """Uids of shards that were started as replicas and can be promoted."""
     failed: str = ""
     done: bool = False
     progress: float = 0.0
@@ -49,15 +49,15 @@ class Step:
 
 
 def next_step(wanted: Sequence[Wanted], seen: Mapping[int, ShardCondition]) -> Step:
-    """Start primaries, promote the ones born as replicas, start their replicas, wait; fail when a process ended.
+    """Start primaries, promote those that were started as replicas, start their replicas and wait. Fail if a process ended.
 
-    A replica starts only after its primary has its role: one that finds nobody to replicate from tries again a second later.
+    A replica starts only after its primary has the primary role. A replica that finds no primary retries a second later only.
     """
     for shard in wanted:
         if shard.uid in seen and seen[shard.uid].died:
             return Step(failed=f"Shard redis:{shard.uid} on node {shard.node_uid} ended: {seen[shard.uid].died}.")
     running = [shard for shard in wanted if shard.uid in seen and seen[shard.uid].running]
-    promote = [shard.uid for shard in running if not seen[shard.uid].promoted and _ripe(seen[shard.uid])]
+    promote = [shard.uid for shard in running if not seen[shard.uid].promoted and _can_be_promoted(seen[shard.uid])]
     serving = [shard for shard in running if seen[shard.uid].serves and seen[shard.uid].promoted]
     ready = {shard.pair for shard in running if shard.role == "master" and seen[shard.uid].promoted}
     start: dict[int, list[int]] = {}
@@ -78,7 +78,8 @@ def next_step(wanted: Sequence[Wanted], seen: Mapping[int, ShardCondition]) -> S
     return Step(start=start, promote=promote, progress=progress, waiting_for=waiting_for)
 
 
-def _ripe(seen: ShardCondition) -> bool:
-    """Promotion keeps a serving state and does not bring one, so it waits for that; but not for ever: when the console was
-    away, shards born as replicas have told one another so, and none will serve before some are promoted."""
+def _can_be_promoted(seen: ShardCondition) -> bool:
+    """Return whether to promote a shard. Promotion keeps a serving state but does not create one, so it waits until the shard
+    serves. It does not wait longer than PATIENCE: if the console was unavailable, shards that were started as replicas have
+    recorded each other as replicas, and none serves until some are promoted."""
     return seen.serves or seen.age > PATIENCE

@@ -98,7 +98,7 @@ async def test_a_dry_run_says_which_address_clients_must_leave(client: httpx.Asy
     reply = (await client.post("/v1/shards/1/actions/migrate", json=body)).json()
     said = (
         "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000 or 10.0.0.3:12000: "
-        "the old one answers for 10 min more, unless the node leaves earlier."
+        "the old address responds for another 10 min, unless the node is removed earlier."
     )
     assert reply["description"] == f"The migration is possible. Nothing was changed (dry run). {said}"
     [change] = reply["address_changes"]

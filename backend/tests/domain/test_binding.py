@@ -56,10 +56,10 @@ def test_an_address_that_clients_must_leave_answers_for_a_while() -> None:
 
 def test_what_clients_must_do_is_a_sentence() -> None:
     assert sentence("shop", ["10.0.0.1:12000"], ["10.0.0.2:12000"], 600) == (
-        "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000: the old one answers for 10 min more, "
-        "unless the node leaves earlier."
+        "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000: the old address responds for another 10 min, "
+        "unless the node is removed earlier."
     )
-    assert sentence("shop", ["a:1", "b:1"], ["c:1"], 0).endswith("the old ones answer no more.")
+    assert sentence("shop", ["a:1", "b:1"], ["c:1"], 0).endswith("the old addresses no longer respond.")
 
 
 shards = st.lists(st.builds(Held, st.integers(1, 5), st.integers(0, 5), st.booleans()), min_size=1)

@@ -56,14 +56,14 @@ def test_commands_with_what_follows_them() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("memtier_benchmark –pipeline=11", "typographic dash; write --pipeline=11 with two hyphens"),
+        ("memtier_benchmark –pipeline=11", "typographic dash. Write --pipeline=11 with two hyphens"),
         ("memtier_benchmark --pipelin=11", "--pipelin is not supported"),
         ("memtier_benchmark --threads", "--threads needs a value"),
         ("memtier_benchmark --threads=four", "--threads needs a whole number"),
         ("memtier_benchmark --randomize=1", "--randomize takes no value"),
-        ("memtier_benchmark --command-ratio=1", "comes after the --command"),
-        ("memtier_benchmark --command='SET", "open quotation mark"),
-        ("memtier_benchmark --threads 4 extra", "extra is no option"),
+        ("memtier_benchmark --command-ratio=1", "must follow the --command"),
+        ("memtier_benchmark --command='SET", "unclosed quotation mark"),
+        ("memtier_benchmark --threads 4 extra", "extra is not an option"),
         ("memtier_benchmark -Z", "-Z is not supported"),
     ],
 )
