@@ -1,4 +1,4 @@
-"""Commands that nobody may use at a database (`disabled_commands`): how they are written, and what they are for the engine."""
+"""Commands that are disabled for all users of a database (`disabled_commands`): syntax, and the rules for the engine."""
 
 import re
 
@@ -52,7 +52,7 @@ NAMES = frozenset(
         "zrevrange", "zrevrangebylex", "zrevrangebyscore", "zrevrank", "zscan", "zscore", "zunion", "zunionstore",
     )
 )  # fmt: skip
-"""Of Valkey 9.1 (`COMMAND LIST`), subcommands behind a bar; an engine of 8.x knows all but a few of them."""
+"""Commands of Valkey 9.1 (`COMMAND LIST`); subcommands follow a bar. Valkey 8.x has all but a few of them."""
 NEEDED = frozenset(
     (
         *(
@@ -72,31 +72,31 @@ NEEDED = frozenset(
         *("quit", "readonly", "readwrite", "reset", "select", "unwatch", "watch"),
     )
 )
-"""Endpoints answer these themselves, or cannot work without them."""
+"""Commands that endpoints answer themselves or need in order to work."""
 LONGEST = 4096
 
 
 class Malformed(ValueError):
-    """Says in a sentence what is wrong."""
+    """The list is invalid; the text of the exception explains why."""
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """Names in the engine's spelling, each once: of a list with commas or spaces between. Raises Malformed."""
+    """Return unique command names in the engine's spelling from a list separated by commas or spaces. Raises Malformed."""
     if len(text) > LONGEST:
-        raise Malformed(f"disabled_commands has at most {LONGEST} characters.")
+        raise Malformed(f"disabled_commands can have at most {LONGEST} characters.")
     found = tuple(dict.fromkeys(word.lower() for word in re.split(r"[\s,]+", text) if word))
     for name in found:
         if name not in NAMES:
             raise Malformed(
-                f'The engine knows no command "{name[:64]}"; write names as in "FLUSHALL, KEYS, XINFO|HELP".'
+                f'The engine has no command "{name[:64]}". Write names as in "FLUSHALL, KEYS, XINFO|HELP".'
             )
         if name.partition("|")[0] in NEEDED:
-            raise Malformed(f"{name} cannot be disabled: clients and endpoints need it.")
+            raise Malformed(f"{name} cannot be disabled, because clients and endpoints need it.")
     return found
 
 
 def rules(text: str) -> tuple[str, ...]:
-    """Behind all other rules of each user of the engine; of what was stored, whatever it is."""
+    """Return the rules that follow all other rules of each engine user; an invalid stored list yields none."""
     try:
         return tuple(f"-{name}" for name in parse(text))
     except Malformed:

@@ -1,4 +1,4 @@
-"""Emptying a node, and filling it again as it was: which moves that takes."""
+"""Moves that empty a node, and moves that restore its shards afterwards."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,31 +9,32 @@ from shardboard.domain.moves import Move
 
 @dataclass
 class Drain:
-    """What empties a node, and what cannot leave it."""
+    """Moves that empty a node, and shards that cannot leave it."""
 
     moves: list[Move] = field(default_factory=list)
     stay: dict[int, str] = field(default_factory=dict)
-    """Shards that cannot leave, and why, by uid."""
+    """Why a shard cannot leave, by uid."""
 
 
 def drain(layout: Layout, node: int, *, evict: Callable[[Copy], bool]) -> Drain:
-    """Hand over what leads, move away what `evict` says. A primary that nobody can take over from moves in any case.
+    """Switch over the primaries of a node, and move the copies for which `evict` returns true. A primary without a replica that
+    could be promoted moves in any case.
 
-    Something that is dead (not `ready`) is copied from who leads its pair now.
+    A copy that is down (not `ready`) is rebuilt from the current primary of its pair.
     """
     found = Drain()
     for copy in layout.on(node):
         promoted = _to_promote(layout, copy) if copy.leads else None
         partners = [each for each in layout.pair(copy.bdb, copy.pair) if each.uid != copy.uid]
         if not copy.ready and not any(each.leads and each.ready for each in partners):
-            found.stay[copy.uid] = "it is down, and no other copy leads"
+            found.stay[copy.uid] = "it is down, and no other copy is primary"
             continue
         if promoted is not None:
             layout.lead(promoted.uid)
         leads_still = layout.copies[copy.uid].leads
         to = layout.choose(layout.copies[copy.uid]) if leads_still or evict(copy) else None
         if to is None and (leads_still or evict(copy)):
-            found.stay[copy.uid] = "no other node has room for it"
+            found.stay[copy.uid] = "no other node has enough capacity for it"
         if to is not None or promoted is not None:
             found.moves.append(relocation(layout, copy, to, promoted))
         if to is not None:
@@ -42,14 +43,14 @@ def drain(layout: Layout, node: int, *, evict: Callable[[Copy], bool]) -> Drain:
 
 
 def abandon(layout: Layout, node: int) -> Drain:
-    """Give up a node that is dead: its copies are made anew elsewhere, and where there is no room, the pair has one less."""
+    """Give up a dead node: rebuild its copies elsewhere. A pair whose copy fits on no other node has one copy less."""
     found = Drain()
     for copy in layout.on(node):
-        if not _outlived(layout, copy):
-            found.stay[copy.uid] = "no other copy of its data leads"
+        if not _has_other_primary(layout, copy):
+            found.stay[copy.uid] = "no other copy of its data is primary"
             continue
         to = layout.choose(copy)
-        found.moves.append(_anew(layout, copy, to))
+        found.moves.append(_rebuilt(layout, copy, to))
         if to is not None:
             layout.move(copy.uid, to)
         else:
@@ -58,21 +59,22 @@ def abandon(layout: Layout, node: int) -> Drain:
 
 
 def rebuild(layout: Layout, node: int, bdb: int) -> Drain:
-    """Make anew elsewhere what one database lost with a node; what fits nowhere stays, and may come back with the node."""
+    """Rebuild elsewhere the copies that one database lost with a node. A copy that fits nowhere stays and can return with the
+    node."""
     found = Drain()
     for copy in layout.on(node):
-        if copy.bdb == bdb and not copy.ready and _outlived(layout, copy):
+        if copy.bdb == bdb and not copy.ready and _has_other_primary(layout, copy):
             to = layout.choose(copy)
             if to is None:
-                found.stay[copy.uid] = "no other node has room for it"
+                found.stay[copy.uid] = "no other node has enough capacity for it"
             else:
-                found.moves.append(_anew(layout, copy, to))
+                found.moves.append(_rebuilt(layout, copy, to))
                 layout.move(copy.uid, to)
     return found
 
 
 def hand_over(layout: Layout, node: int) -> Drain:
-    """Only the leads leave."""
+    """Switch over the primaries of a node, without moving copies."""
     found = Drain()
     for copy in layout.on(node):
         if copy.leads:
@@ -87,7 +89,7 @@ def hand_over(layout: Layout, node: int) -> Drain:
 
 @dataclass(frozen=True)
 class RememberedCopy:
-    """A copy as a snapshot remembers it."""
+    """A copy as recorded in a snapshot."""
 
     bdb: int
     pair: int
@@ -96,8 +98,8 @@ class RememberedCopy:
 
 
 def restore(layout: Layout, node: int, remembered_copies: Iterable[RememberedCopy]) -> Drain:
-    """Bring back to `node` the copies that it had, and the lead to who had it. Databases and pairs that are no more are left
-    out; so is what does not fit any more."""
+    """Return to `node` the copies that it had, and the primary role to the copies that had it. Databases and pairs that no longer
+    exist are left out, as well as copies that no longer fit."""
     by_pair: dict[tuple[int, int], list[RememberedCopy]] = {}
     for each in remembered_copies:
         by_pair.setdefault((each.bdb, each.pair), []).append(each)
@@ -121,18 +123,18 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, pla
     misplaced = next((copy for copy in present if copy.node not in places), None)
     missing = len(present) < layout.databases[mine.bdb].copies
     if misplaced is None and not missing:
-        return  # all of it is where it was, as far as the database still has copies
+        return  # the pair is where it was, apart from copies that the database no longer has
     if not layout.fits(mine.bdb, mine.pair, mine.node):
-        found.stay[(misplaced or leader).uid] = f"node {mine.node} has no room for it"
+        found.stay[(misplaced or leader).uid] = f"node {mine.node} has not enough capacity for it"
         return
     if misplaced is None:
         name = layout.databases[mine.bdb].name
-        told = f"Add a copy of redis:{leader.uid} of {name} on node {mine.node}"
+        text = f"Add a copy of redis:{leader.uid} of {name} on node {mine.node}"
         found.moves.append(
             Move(
                 mine.bdb,
                 mine.pair,
-                told + (" and hand it the lead" if mine.leads else ""),
+                text + (" and promote it" if mine.leads else ""),
                 to=mine.node,
                 takes_lead=mine.leads,
             )
@@ -146,29 +148,29 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, pla
         layout.move(misplaced.uid, mine.node)
         return
     takes = mine.leads and not misplaced.leads
-    told = title(layout, misplaced, to=mine.node) + (" and hand it the lead" if takes else "")
-    found.moves.append(Move(mine.bdb, mine.pair, told, leaves=misplaced.uid, to=mine.node, takes_lead=takes))
+    text = title(layout, misplaced, to=mine.node) + (" and promote it" if takes else "")
+    found.moves.append(Move(mine.bdb, mine.pair, text, leaves=misplaced.uid, to=mine.node, takes_lead=takes))
     moved = layout.move(misplaced.uid, mine.node)
     if takes:
         layout.lead(moved.uid)
 
 
-def _outlived(layout: Layout, copy: Copy) -> bool:
-    """Whether another copy of the pair leads, and lives."""
+def _has_other_primary(layout: Layout, copy: Copy) -> bool:
+    """Return whether another copy of the pair is a primary that is up."""
     return not copy.leads and any(each.leads and each.ready for each in layout.pair(copy.bdb, copy.pair))
 
 
-def _anew(layout: Layout, copy: Copy, to: int | None) -> Move:
+def _rebuilt(layout: Layout, copy: Copy, to: int | None) -> Move:
     name = layout.databases[copy.bdb].name
-    told = (
+    text = (
         f"Rebuild redis:{copy.uid} of {name}, lost with node {copy.node}, on node {to}"
         if to is not None
         else f"Give up redis:{copy.uid} of {name} on node {copy.node}"
     )
-    return Move(copy.bdb, copy.pair, told, leaves=copy.uid, to=to)
+    return Move(copy.bdb, copy.pair, text, leaves=copy.uid, to=to)
 
 
 def _to_promote(layout: Layout, copy: Copy) -> Copy | None:
-    """Who takes the lead: of those ready, one on a node that leads little of this database."""
+    """Return the copy to promote: a ready one on the node with the fewest primaries of this database."""
     ready = [each for each in layout.pair(copy.bdb, copy.pair) if each.uid != copy.uid and each.ready]
     return min(ready, key=lambda each: (layout.count(each.node, copy.bdb, leads=True), each.uid), default=None)

@@ -1,4 +1,4 @@
-"""Endpoints: what the proxy of one node serves of one database; their names, and what they saw in one second."""
+"""Endpoints, each served by the proxy of one node for one database: their names, and their metrics of one second."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,29 +23,30 @@ ENDPOINT_METRICS = (
     "blocking_req",
     "blocking_res",
 )
-"""*_req, *_res, responses (of read, write and other commands), errors, total_connections_received and *_bytes per second, conns
-open at the end of the second; total_req holds blocking commands, too; latency_time: the microseconds that those responses of a
-second took together, per second, so that latency_time / responses is their average however long the interval."""
+"""*_req, *_res, responses (to read, write and other commands), errors, total_connections_received and *_bytes are rates per second;
+conns is the number of open connections at the end of the second. total_req includes blocking commands. latency_time is the total
+time in microseconds of these responses, per second, so that latency_time / responses is their average over any interval."""
 
 AS_CLIENTS_SEE = (
     *("total_req", "read_req", "write_req", "other_req", "conns", "ingress_bytes", "egress_bytes"),
     *("total_connections_received", "read_res", "write_res", "other_res"),
 )
-"""Metrics of a database that its endpoints know better than its shards, or alone: one request may reach several shards, or none."""
+"""Metrics of a database that are taken from its endpoints: a request can reach several shards or none."""
 
 _NAME = re.compile(r"([0-9]{1,9}):1:([0-9]{1,9})", re.ASCII)
 
 _NODES, _PAIRS = 1 << 12, 1 << 43
-"""The lower 12 bits of a node's uid, the database's 31 bits, then what is left of the node's: small uids make small numbers."""
+"""Bit layout, from the lowest: 12 bits of the node uid, 31 bits of the database uid, the other bits of the node uid. Small uids
+result in small numbers."""
 
 
 def number(bdb_uid: int, node_uid: int) -> int:
-    """One number for both, as frames need it; of 63 bits."""
+    """Return one number of 63 bits for both uids, as needed for frames."""
     return node_uid // _NODES * _PAIRS + bdb_uid * _NODES + node_uid % _NODES
 
 
 def name(of: int) -> str:
-    """The uid that the REST reference gives: `<database>:<endpoint>:<proxy>`."""
+    """Return the uid in the format of the REST reference: `<database>:<endpoint>:<proxy>`."""
     return f"{database(of)}:1:{node(of)}"
 
 
@@ -62,7 +63,7 @@ def is_name(text: str) -> bool:
 
 
 def parsed(text: str) -> int:
-    """The number of what `name` made. Raises ValueError."""
+    """Return the number for a result of `name`. Raises ValueError."""
     found = _NAME.fullmatch(text)
     if found is None:
         raise ValueError(text)
@@ -70,7 +71,7 @@ def parsed(text: str) -> int:
 
 
 def second(counts: Mapping[str, float], errors: int, latency_time: float, seconds: float) -> dict[str, Value]:
-    """The metrics of one interval of `seconds` from what was counted in it, by the agent's names (ENDPOINT_FIELDS)."""
+    """Return the metrics of an interval of `seconds` from its counts, which have the agent's names (ENDPOINT_FIELDS)."""
     served = ("read", "write", "other")
     requests = {kind: counts[f"{kind}_req"] / seconds for kind in served}
     blocking = counts["blocking_req"] / seconds
@@ -91,7 +92,7 @@ def second(counts: Mapping[str, float], errors: int, latency_time: float, second
 
 
 def together(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-    """What the clients of one database saw, at all its endpoints."""
+    """Return the metrics of the clients of one database over all its endpoints."""
     rows = list(parts)
     seen: dict[str, Value] = {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}
     return seen | {"total_res": sum((row["responses"] or 0.0) + (row.get("blocking_res") or 0.0) for row in rows)}

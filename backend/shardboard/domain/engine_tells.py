@@ -1,4 +1,4 @@
-"""What an engine tells of itself in its own words: INFO, the slow log and its clients."""
+"""Parsers for diagnostics of the engine: INFO, the slow log and the client list."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from shardboard.domain.acl_rules import CONSOLE
 
 ENDPOINT = "shardboard-proxy"
-"""Name of a proxy's connections."""
+"""Client name of the connections of proxies."""
 
 
 @dataclass(frozen=True)
@@ -17,22 +17,22 @@ class SlowCommand:
 
     id: int
     at: int
-    """Epoch second at which it was executed."""
+    """Epoch second of the execution."""
     microseconds: int
     arguments: Sequence[str]
-    """As far as the engine keeps them: 32, of 128 characters each."""
+    """As stored by the engine: at most 32 arguments of 128 characters."""
     client: str
     client_name: str
 
 
 def slow_commands(reply: str) -> list[SlowCommand]:
-    """The reply to SLOWLOG GET, as an agent hands it on: a list in Python's notation. Raises ValueError."""
+    """Parse the reply to SLOWLOG GET as forwarded by an agent, a list in Python notation. Raises ValueError."""
     try:
         rows = ast.literal_eval(reply)
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError("the slow log cannot be read") from error
     if not isinstance(rows, list):
-        raise ValueError("the slow log is no list")
+        raise ValueError("the slow log is not a list")
     return [_slow(row) for row in rows]
 
 
@@ -51,57 +51,57 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class ClientLine:
-    """A connection to an engine."""
+    """A client connection of an engine."""
 
     id: int
     kind: str
-    """`application`, `endpoint` (a proxy), `replica`, `primary` or `console` (agents, too)."""
+    """`application`, `endpoint` (a proxy), `replica`, `primary` or `console` (includes agents)."""
     addr: str
-    """Empty for one of the shard's own node, by the shard's Unix socket."""
+    """Empty for a client on the shard's node that uses the Unix socket of the shard."""
     name: str
     user: str
     library: str
-    """Name and version of the client library, where it tells."""
+    """Name and version of the client library, if it reports them."""
     connected_seconds: int
     idle_seconds: int
     command: str
-    """The last one, `get` or `client|list`; empty before the first."""
+    """Last command, `get` or `client|list`; empty before the first one."""
     memory_bytes: int
-    """Of its buffers and structures in the engine."""
+    """Memory of its buffers and structures in the engine."""
 
 
 def clients(text: str) -> list[ClientLine]:
-    """The reply to CLIENT LIST. Lines that are none are left out."""
+    """Parse the reply to CLIENT LIST. Invalid lines are skipped."""
     return [found for line in text.splitlines() if (found := _client(line)) is not None]
 
 
 def _client(line: str) -> ClientLine | None:
-    said = dict(word.partition("=")[::2] for word in line.split(" ") if "=" in word)
-    if not said.get("id", "").isdigit():
+    fields = dict(word.partition("=")[::2] for word in line.split(" ") if "=" in word)
+    if not fields.get("id", "").isdigit():
         return None
     return ClientLine(
-        id=int(said["id"]),
-        kind=_kind(said),
-        addr="" if "U" in said.get("flags", "") else said.get("addr", ""),
-        name=said.get("name", ""),
-        user=said.get("user", ""),
-        library="-".join(part for part in (said.get("lib-name", ""), said.get("lib-ver", "")) if part),
-        connected_seconds=_number(said.get("age")),
-        idle_seconds=_number(said.get("idle")),
-        command="" if said.get("cmd") == "NULL" else said.get("cmd", ""),
-        memory_bytes=_number(said.get("tot-mem")),
+        id=int(fields["id"]),
+        kind=_kind(fields),
+        addr="" if "U" in fields.get("flags", "") else fields.get("addr", ""),
+        name=fields.get("name", ""),
+        user=fields.get("user", ""),
+        library="-".join(part for part in (fields.get("lib-name", ""), fields.get("lib-ver", "")) if part),
+        connected_seconds=_number(fields.get("age")),
+        idle_seconds=_number(fields.get("idle")),
+        command="" if fields.get("cmd") == "NULL" else fields.get("cmd", ""),
+        memory_bytes=_number(fields.get("tot-mem")),
     )
 
 
-def _kind(said: Mapping[str, str]) -> str:
-    flags = said.get("flags", "")
+def _kind(fields: Mapping[str, str]) -> str:
+    flags = fields.get("flags", "")
     if "S" in flags:
         return "replica"
     if "M" in flags:
         return "primary"
-    if said.get("name") == ENDPOINT:
+    if fields.get("name") == ENDPOINT:
         return "endpoint"
-    return "console" if said.get("user") == CONSOLE else "application"
+    return "console" if fields.get("user") == CONSOLE else "application"
 
 
 def _number(text: str | None) -> int:
@@ -109,7 +109,7 @@ def _number(text: str | None) -> int:
 
 
 def sections(text: str) -> dict[str, dict[str, str]]:
-    """The reply to INFO: values by section and name, in the engine's order. Lines that are neither are left out."""
+    """Parse the reply to INFO: values by section and name, in the engine's order. Other lines are skipped."""
     found: dict[str, dict[str, str]] = {}
     values: dict[str, str] = found.setdefault("", {})
     for line in text.splitlines():

@@ -1,39 +1,40 @@
-"""Configuration epochs that rise though nobody ordered it.
+"""Detection of configuration epochs that rise without a known reason.
 
-In a cluster whose newest epoch decides who owns a slot, a primary gets a newer one when it is elected, when slots are brought to
-it, and when it had the same as another one. All of that is ordered by the console, or follows from a loss that it has seen. What
-rises without either was told so by somebody else: with an administrator's password at a shard's port, or on its bus.
+In cluster mode the newest epoch decides which primary owns a slot. A primary gets a newer epoch when it is elected, when slots are
+moved to it, and when its epoch collides with that of another primary. The console either schedules these changes itself, or they
+follow a loss that it has detected. Any other rise was caused by another party, with an administrator's password on the port of a
+shard or through its cluster bus.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 JUMP = 100_000
-"""More than elections and moves of slots can add to the newest epoch between two looks."""
+"""More than elections and slot moves can add to the newest epoch between two polls."""
 ABSURD = 2**32
-"""More than there could ever have been: one every tenth of a second, for a dozen years."""
+"""More than is possible: one epoch every tenth of a second for twelve years."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the primaries of one database said at a time."""
+    """Epochs reported by the primaries of one database at one time."""
 
     epochs: Mapping[tuple[int, str], int]
-    """Of every primary its own, by uid and process: one that was started again begins anew."""
+    """Epoch of each primary by uid and process; a restarted process has a new identity."""
     newest: int
-    """The newest that any of them has heard of."""
+    """The newest epoch that any of them knows."""
 
 
 @dataclass(frozen=True)
 class Rise:
     shard_uid: int | None
-    """None: the newest epoch of the cluster, which belongs to nobody."""
+    """None for the newest epoch of the cluster, which belongs to no particular shard."""
     before: int
     after: int
 
 
 class Watch:
-    """Over one database."""
+    """Detects epoch rises of one database."""
 
     def __init__(self) -> None:
         self._before: Look | None = None
@@ -41,12 +42,12 @@ class Watch:
         self._newest: int | None = None
 
     def change(self) -> None:
-        """Something is under way, or has just ended: epochs are what they will be then."""
+        """Start again from the next poll, because an operation is in progress or has just ended."""
         self._before, self._is_suspected = None, False
 
     def see(self, now: Look) -> list[Rise]:
-        """What rose and was not ordered. A rise is told when it is still there at the next look: what was lost, elected or ordered
-        in the same moment is known by then."""
+        """Return epochs that rose without a known reason. A rise is reported only if the next poll confirms it, because by then
+        losses, elections and operations of the same moment are known."""
         jumps, before = self._jumps(now.newest), self._before
         if before is None or before.epochs.keys() != now.epochs.keys():
             self._before, self._is_suspected = now, False

@@ -1,4 +1,4 @@
-"""Who is promoted, and how: the hardest decision as a pure function."""
+"""Decisions about failover as pure functions: which replica to promote, and how."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Method = Literal["FORCE", "TAKEOVER", "REPLICAOF"]
 
 @dataclass(frozen=True)
 class ObservedShard:
-    """One shard of a pair as last observed."""
+    """Last known state of one shard of a pair."""
 
     uid: int
     pair: int
@@ -18,21 +18,21 @@ class ObservedShard:
     status: str
     """ok, loading, timeout, down, unknown."""
     link: str = ""
-    """Of a replica that has all data `idle`."""
+    """`idle` for a replica that has all data."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A pair without a living primary."""
+    """A pair whose primary is down."""
 
     pair: int
     primary: int
     candidates: tuple[int, ...]
-    """Replicas that answer; empty when nobody can take over."""
+    """Replicas that respond; empty if none can be promoted."""
 
 
 def broken_pairs(members: Iterable[ObservedShard]) -> list[Broken]:
-    """Pairs whose primaries are all down. One that merely was not seen is left alone."""
+    """Return pairs whose primaries are all down. A pair is skipped if a primary is only unreachable."""
     pairs: dict[int, list[ObservedShard]] = {}
     for member in members:
         pairs.setdefault(member.pair, []).append(member)
@@ -47,7 +47,7 @@ def broken_pairs(members: Iterable[ObservedShard]) -> list[Broken]:
 
 @dataclass(frozen=True)
 class ShardRoles:
-    """One shard of a pair: what it should be, and what it was last seen as."""
+    """One shard of a pair: its desired role and its last known state."""
 
     uid: int
     pair: int
@@ -59,16 +59,16 @@ class ShardRoles:
 
 @dataclass(frozen=True)
 class Elected:
-    """A replica that acts as its pair's primary though nobody had asked it to."""
+    """A replica that acts as the primary of its pair without a request by the console."""
 
     promoted: int
     lost: int
 
 
 def elected(shards: Iterable[ShardRoles]) -> list[Elected]:
-    """Pairs whose only acting primary is another one than was wanted, which itself is down or follows by now.
+    """Return pairs whose only acting primary is not the desired one, which is down or has become a replica.
 
-    Two that act as primary are no election but a conflict, and are left alone.
+    Pairs with two acting primaries are skipped: this is a conflict, not an election.
     """
     pairs: dict[int, list[ShardRoles]] = {}
     for shard in shards:
@@ -83,28 +83,28 @@ def elected(shards: Iterable[ShardRoles]) -> list[Elected]:
 
 
 def method(*, cluster: bool, primaries: int, lost: int) -> Method:
-    """How the engine is told: a forced failover is still voted on by a majority of primaries; where none is left to vote,
-    only TAKEOVER works. Outside cluster mode there is no vote at all."""
+    """Return how to promote a replica. A forced failover still needs the votes of a majority of primaries; without a majority only
+    TAKEOVER works. Outside of cluster mode there is no vote."""
     if not cluster:
         return "REPLICAOF"
     return "FORCE" if primaries - lost > primaries // 2 else "TAKEOVER"
 
 
 def best(offsets: Sequence[tuple[int, int]]) -> int:
-    """The uid of the replica that has received most, from (uid, replication offset); the lowest uid among equals."""
+    """Return the uid of the replica with the highest offset, from pairs (uid, replication offset); among equals the lowest uid."""
     return min(offsets, key=lambda each: (-each[1], each[0]))[0]
 
 
 def revivable(members: Iterable[ObservedShard]) -> list[int]:
-    """Uids of shards that are down while another one of their pair is a living primary: those may come back as replicas."""
+    """Return uids of shards that are down while their pair has a primary that is up. These can come back as replicas."""
     everyone = list(members)
     led = {member.pair for member in everyone if member.role == "master" and member.status == "ok"}
     return [member.uid for member in everyone if member.status == "down" and member.pair in led]
 
 
 def dispensable(members: Iterable[ObservedShard]) -> list[int]:
-    """Uids of shards that do not answer and that their pair can do without: another one leads it, or has all data and can take
-    over."""
+    """Return uids of shards that do not respond and that their pair does not need: another shard is primary, or has all data and
+    can be promoted."""
     everyone = list(members)
     led = {member.pair for member in everyone if member.status == "ok" and member.role == "master"}
     replaceable = {member.pair for member in everyone if member.status == "ok" and member.link == "idle"}
@@ -116,7 +116,7 @@ def dispensable(members: Iterable[ObservedShard]) -> list[int]:
 
 
 def restartable(members: Iterable[ObservedShard]) -> list[int]:
-    """Uids of the primaries of pairs of which every copy is known to be dead: nobody is left to promote."""
+    """Return uids of the primaries of pairs whose copies are all down, so that there is no replica to promote."""
     pairs: dict[int, list[ObservedShard]] = {}
     for member in members:
         pairs.setdefault(member.pair, []).append(member)

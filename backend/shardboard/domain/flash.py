@@ -1,33 +1,33 @@
-"""How the memory of a database is divided: what each shard may keep in RAM, and of a database on flash, what beside it."""
+"""Division of the memory limit of a database among its shards, and of each share between RAM and flash."""
 
 from dataclasses import dataclass
 
 MIN_SHARD_RAM = 16 * 2**20
-"""A replicated shard takes 13 MiB before its first key: its own 3, and 10 of replication backlog."""
+"""A replicated shard uses 13 MiB before its first key: 3 MiB itself and 10 MiB for the replication backlog."""
 MIN_FLASH = 2**20
-"""What the module needs to keep anything on flash."""
+"""Minimum that the flash module needs."""
 LEAST_PERCENT = 10
 DEFAULT_PERCENT = 10
 HEADROOM = 16
-"""Values begin to move to flash when this part of the RAM is left, so that the engine need not evict keys meanwhile."""
+"""Values move to flash when 1/HEADROOM of the RAM limit is left, so that the engine does not have to evict keys."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """Settings of the engine's module that keeps cold values on flash, for one shard."""
+    """Settings for one shard of the engine module that keeps cold values on flash."""
 
     ram_limit: int
-    """Bytes of RAM above which values go to flash; 0 = all stay in RAM."""
+    """Bytes of RAM above which values are moved to flash; 0 = all values stay in RAM."""
     flash_limit: int
-    """Bytes of values on flash; 0 = no limit."""
+    """Maximum number of bytes of values on flash; 0 = no limit."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """Bytes for one shard."""
+    """Limits of one shard in bytes."""
 
     ram: int
-    """What the engine may take; 0 = no limit."""
+    """Memory limit of the engine; 0 = no limit."""
     flash: int | None = None
     """None for a database that is not on flash."""
 
@@ -38,18 +38,18 @@ class Share:
         return Tier(self.ram - self.ram // HEADROOM, max(self.flash, MIN_FLASH)) if self.flash else Tier(0, 0)
 
     def scaled(self, shards: int, among: int) -> "Share":
-        """The same memory of `shards` shards, shared `among` another number of them."""
+        """Divide the memory of `shards` shards among another number of shards."""
         flash = None if self.flash is None else self.flash * shards // among
         return Share(self.ram * shards // among, flash)
 
     def wider(self, other: "Share") -> "Share":
-        """As much as either has."""
+        """Return the larger of both limits."""
         ram = max(self.ram, other.ram) if self.ram and other.ram else 0
         return Share(ram, None if self.flash is None else max(self.flash, other.flash or 0))
 
 
 def share(memory_size: int, ram_size: int, copies: int, *, on_flash: bool) -> Share:
-    """Of a database with `copies` shards, replicas included: `memory_size` is for all of them, RAM and flash together."""
+    """Return the share of one of `copies` shards (replicas included). `memory_size` is the total of RAM and flash."""
     whole = memory_size // copies
     if not on_flash:
         return Share(whole)
@@ -58,5 +58,5 @@ def share(memory_size: int, ram_size: int, copies: int, *, on_flash: bool) -> Sh
 
 
 def default_ram(memory_size: int, copies: int) -> int:
-    """RAM of a database on flash that did not ask for a certain amount."""
+    """Return the RAM limit of a database on flash that did not request one."""
     return min(memory_size, max(-(-memory_size * DEFAULT_PERCENT // 100), copies * MIN_SHARD_RAM))

@@ -6,49 +6,51 @@ from shardboard.domain.alarms import Alarm, Part
 from shardboard.domain.rates import Value
 
 RAM_VALUES = 0.05
-"""Of all values: a database that has fewer in RAM than this reads most of what it is asked from flash."""
+"""Share of values in RAM. A database with a smaller share reads most requested values from flash."""
 MANY_VALUES = 1000
-"""Fewer values than this are no data set to judge by."""
+"""A data set with fewer values is too small to judge."""
 DATASET_OVERHEAD = 0.75
-"""Of the RAM: so much for keys and for itself leaves too little for values."""
+"""Share of the RAM. If keys and overhead use more than this, too little is left for values."""
 FULL, FAILING = 1.0, 2.0
 
 
 def of_database(uid: int, name: str, latest: Mapping[str, Value], ram_size: int) -> list[Alarm]:
-    """RAM that holds few values, or holds little but keys. `latest` is the newest second of its flash metrics."""
+    """Return the alarms of a database: few values in RAM, or RAM used mainly by keys. `latest` is the last second of its flash
+    metrics."""
     found = []
     in_ram, on_flash, used = (latest.get(each) for each in ("bigstore_objs_ram", "bigstore_objs_flash", "used_ram"))
     if in_ram is None or on_flash is None or used is None or in_ram + on_flash < MANY_VALUES:
         return []
     if in_ram < RAM_VALUES * (in_ram + on_flash):
-        told = f"Less than {RAM_VALUES:.0%} of the values of {name} were in RAM."
-        found.append(Alarm("alarm_ram_values", told, bdb_uid=uid, details={"threshold": RAM_VALUES}))
+        description = f"Less than {RAM_VALUES:.0%} of the values of {name} were in RAM."
+        found.append(Alarm("alarm_ram_values", description, bdb_uid=uid, details={"threshold": RAM_VALUES}))
     overhead = latest.get("ram_overhead")
     if overhead is not None and overhead > DATASET_OVERHEAD * ram_size:
-        told = f"More than {DATASET_OVERHEAD:.0%} of the RAM of {name} held keys and no values: its RAM limit is too small."
-        found.append(Alarm("alarm_ram_dataset_overhead", told, bdb_uid=uid, details={"threshold": DATASET_OVERHEAD}))
+        description = f"Keys used more than {DATASET_OVERHEAD:.0%} of the RAM of {name}: its RAM limit is too small."
+        details = {"threshold": DATASET_OVERHEAD}
+        found.append(Alarm("alarm_ram_dataset_overhead", description, bdb_uid=uid, details=details))
     return found
 
 
 def of_shard(bdb_uid: int, name: str, part: Part, state: Value, *, is_unreadable: bool = False) -> list[Alarm]:
-    """Flash that is full or cannot be written, and values there that could not be read lately."""
-    who = f"redis:{part.uid} of {name} on node {part.node_uid}"
+    """Return the alarms of a shard: flash that is full or not writable, and values that could recently not be read from flash."""
+    shard = f"redis:{part.uid} of {name} on node {part.node_uid}"
     found = []
     if state == FULL:
-        told = f"The flash of {who} was full: no more values leave its RAM, and then the eviction policy decides."
-        found.append(Alarm("alarm_flash_full", told, "WARNING", bdb_uid, part.node_uid, part.uid))
+        description = f"The flash of {shard} was full: its values stay in RAM, and the eviction policy applies when RAM is full."
+        found.append(Alarm("alarm_flash_full", description, "WARNING", bdb_uid, part.node_uid, part.uid))
     if state == FAILING:
-        told = f"The flash of {who} could not be written: no more values leave its RAM."
-        found.append(Alarm("alarm_flash_failing", told, "ERROR", bdb_uid, part.node_uid, part.uid))
+        description = f"The flash of {shard} was not writable: its values stay in RAM."
+        found.append(Alarm("alarm_flash_failing", description, "ERROR", bdb_uid, part.node_uid, part.uid))
     if is_unreadable:
-        told = f"Values on the flash of {who} could not be read or were damaged: requests for them failed."
-        found.append(Alarm("alarm_flash_unreadable", told, "ERROR", bdb_uid, part.node_uid, part.uid))
+        description = f"Values on the flash of {shard} were unreadable or damaged: requests for them failed."
+        found.append(Alarm("alarm_flash_unreadable", description, "ERROR", bdb_uid, part.node_uid, part.uid))
     return found
 
 
 def of_node(uid: int, *, promised: int, size: int) -> list[Alarm]:
-    """Flash that is promised beyond its size."""
+    """Return the alarm of a node that has assigned more flash to shards than it has."""
     if promised <= size:
         return []
-    told = f"Shards on node {uid} were promised {promised:,} bytes of flash, and it has {size:,}."
-    return [Alarm("alarm_flash_overcommit", told, node_uid=uid, details={"promised": promised, "size": size})]
+    description = f"Shards on node {uid} were assigned {promised:,} bytes of flash, but the node has only {size:,} bytes."
+    return [Alarm("alarm_flash_overcommit", description, node_uid=uid, details={"promised": promised, "size": size})]

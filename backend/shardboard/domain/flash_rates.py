@@ -1,7 +1,7 @@
-"""Counters of shards on flash into rates, and many such shards into one database.
+"""Conversion of counters of shards on flash into rates, and aggregation of shards into databases.
 
-The module counts each key that a command of a client touches once: where its value was (RAM or flash) when it was fetched,
-written or deleted. So the RAM hit ratio is exact.
+The module counts each key once per client command that accesses it, by the location of its value (RAM or flash) when it was
+fetched, written or deleted. The RAM hit ratio is therefore exact.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from shardboard.domain.rates import MAX_STEP
 ACCESSES: Mapping[str, str] = {
     f"big_{kind}_{place}": f"{kind}_{place}" for kind in ("fetch", "write", "del") for place in ("ram", "flash")
 }
-"""Per second, from the agent's fields."""
+"""Rates per second, with the agent's fields."""
 DISK: Mapping[str, str] = {
     "bigstore_io_reads": "flash_reads",
     "bigstore_io_writes": "flash_writes",
@@ -36,10 +36,10 @@ SHARES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **{f"{kind}_ram_hit_ratio": ((f"big_{kind}_ram",), (f"big_{kind}_flash",)) for kind in ("fetch", "write", "del")},
     "values_in_ram": (("bigstore_objs_ram",), ("bigstore_objs_flash",)),
 }
-"""Ratios by their parts: the first ones / all."""
+"""Ratios: the sum of the first metrics divided by the sum of all."""
 
 ALL_DATABASES = 0
-"""In the topic `flash`: those of all databases together."""
+"""Uid for all databases together in the topic `flash`."""
 FLASH_METRICS = (
     *ACCESSES,
     *SHARES,
@@ -49,20 +49,21 @@ FLASH_METRICS = (
     *("used_ram", *_AMOUNTS, "disk_frag_ratio"),
     *_WORST,
 )
-"""big_{fetch,write,del}_{ram,flash}: keys per second whose value was in RAM, or on flash. SHARES 0-1. bigstore_objs_*: values.
-bigstore_io_*, bigstore_iops: operations on flash per second, *_bytes and bigstore_throughput bytes per second. promotions,
-demotions_*, and bigstore_kv_ops, all of these: values per second that went to RAM or to flash. big_io_ratio_redis: keys touched
-per second, big_io_ratio_flash: operations on flash that this took. used_ram, used_bigstore (live values), flash_file_bytes,
-ram_overhead: bytes; disk_frag_ratio: files / live values. flash_queue: reads that wait. flash_read_*: microseconds."""
+"""big_{fetch,write,del}_{ram,flash}: keys per second whose value was in RAM or on flash. SHARES: 0 to 1. bigstore_objs_*: number of
+values. bigstore_io_*, bigstore_iops: flash operations per second; *_bytes, bigstore_throughput: bytes per second. promotions,
+demotions_* and their sum bigstore_kv_ops: values per second moved to RAM or to flash. big_io_ratio_redis: accessed keys per second;
+big_io_ratio_flash: flash operations needed for them. used_ram, used_bigstore (live values), flash_file_bytes, ram_overhead: bytes.
+disk_frag_ratio: files / live values. flash_queue: waiting reads. flash_read_*: microseconds."""
 
 LAST = frozenset({*_OBJECTS, *_AMOUNTS, "used_ram", "disk_frag_ratio"})
-"""Gauges that say how things stand."""
+"""Gauges whose last value is used."""
 
 Row = Mapping[str, float]
 
 
 def row(now: Row, before: Row | None, seconds: float, used_memory: float) -> dict[str, float]:
-    """One shard in one second, NaN = unknown; `before` is what its process had told `seconds` earlier, if it had."""
+    """Return the metrics of one shard for one second, NaN if unknown. `before` is the previous sample of the same process,
+    `seconds` earlier, if any."""
     known = before is not None and 0 < seconds <= MAX_STEP
     grown = {name: now[field] - before[field] if known and before else nan for name, field in COUNTERS.items()}
     if any(delta < 0 for delta in grown.values()):  # the statistics were reset
@@ -73,7 +74,7 @@ def row(now: Row, before: Row | None, seconds: float, used_memory: float) -> dic
 
 
 def database(primaries: Sequence[Row], replicas: Sequence[Row]) -> dict[str, float]:
-    """All shards of one database: traffic and values are those of the primaries, RAM and disk those of all."""
+    """Return the metrics of one database: traffic and values from its primaries, RAM and disk from all shards."""
     everyone = (*primaries, *replicas)
     found = {name: _sum(primaries, name) for name in (*ACCESSES, *_OBJECTS)}
     found |= {name: _sum(everyone, name) for name in (*DISK, *_AMOUNTS, "used_ram")}
@@ -82,14 +83,14 @@ def database(primaries: Sequence[Row], replicas: Sequence[Row]) -> dict[str, flo
 
 
 def disk(rows: Iterable[Row]) -> dict[str, float | None]:
-    """What the shards of a node do on its flash; None without any, or when one is unknown."""
+    """Return the flash activity of the shards of a node; None without shards, or if one is unknown."""
     known = list(rows)
     totals = {name: _sum(known, name) for name in ("bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")}
     return {name: None if isnan(total) else total for name, total in totals.items()}
 
 
 def share(values: Row, name: str) -> float:
-    """A ratio of SHARES; NaN when nothing happened."""
+    """Return a ratio of SHARES; NaN without activity."""
     parts, rest = (sum(values[each] for each in names) for names in SHARES[name])
     return parts / (parts + rest) if parts + rest > 0 else nan
 

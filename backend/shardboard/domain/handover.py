@@ -1,80 +1,81 @@
-"""A planned handover in cluster mode is an election: when one can be won at once, how long it may hold writes back, and when
-one that failed may be ordered again."""
+"""Planned failover in cluster mode, which is an election: when it can be won immediately, how long it may pause writes, and when a
+failed one may be requested again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 FAR_BEHIND = 8 * 2**20
-"""Bytes of a primary's writes that its replica may lack: the primary holds writes back until they have arrived."""
+"""Maximum number of bytes that a replica may lack: the primary pauses writes until they have arrived."""
 ENGINE_SECONDS = 5.0
-"""How long the engine itself lets a handover hold writes back."""
+"""Default time for which the engine lets a planned failover pause writes."""
 REPLICA_MS, CRON_MS, MARGIN_MS = 200, 100, 50
 
 
 @dataclass(frozen=True)
 class Stand:
-    """What the engines say just before."""
+    """State reported by the engines immediately before a planned failover."""
 
     answers: bool
-    """The replica and who leads."""
+    """Whether the replica and the current primary respond."""
     leads: bool = False
-    """The replica does already."""
+    """Whether the replica is already the primary."""
     linked: bool = False
-    """The replica copies from who leads, and has everything but what is on its way."""
+    """Whether the replica is connected to the current primary and has all data except what is in transit."""
     behind: int = 0
-    """Bytes."""
+    """Bytes that the replica lacks."""
     epoch: int = 0
-    """The newest election that the replica has heard of."""
+    """The newest epoch that the replica knows."""
     epochs: Mapping[int, int] = field(default_factory=dict)
-    """The same of the primaries that answer, by uid."""
+    """The newest epochs that the responding primaries know, by uid."""
     voters: int = 0
-    """Primaries that hold slots; 0 outside cluster mode, where nobody votes."""
+    """Number of primaries with slots; 0 outside of cluster mode, which has no votes."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a handover may last, in ms, as replica and primary are told."""
+    """Time limits of a planned failover in milliseconds for replica and primary."""
 
     replica: int
     primary: int
     late: int
-    """By how much the replica may notice it later than its order is waited for."""
+    """Maximum additional delay until the replica detects the timeout."""
 
 
 def hindrance(stand: Stand) -> str:
-    """Why an order would only hold writes back, as what may be said of the replica; empty when it would be won at once."""
+    """Return why a planned failover would pause writes without success, as a predicate about the replica; empty if it would succeed
+    immediately."""
     if not stand.answers:
-        return "does not answer, or its primary does not"
+        return "does not respond, or its primary does not respond"
     if not stand.linked:
         return "is not in sync"
     if stand.behind > FAR_BEHIND:
         return f"is {stand.behind / 2**20:.0f} MiB behind its primary"
     if stand.voters and len(stand.epochs) <= stand.voters // 2:
-        return f"would get no majority: only {len(stand.epochs)} of {stand.voters} primaries answer"
-    # A primary votes once in an epoch, and for no epoch that it has left behind. A replica asks for votes in the one after the
-    # newest that it knows of: when a primary knows of a newer one, its vote is lost, and the replica does not ask again for long.
+        return f"would not win a majority: only {len(stand.epochs)} of {stand.voters} primaries respond"
+    # A primary votes once per epoch, and not for an epoch older than its own. A replica requests votes for the epoch after the
+    # newest that it knows. If a primary knows a newer one, its vote is lost, and the replica does not request it again for a while.
     if stand.epochs and max(stand.epochs.values()) > stand.epoch:
-        return "has not heard of the newest election yet"
+        return "does not know the newest epoch yet"
     return ""
 
 
 def limits(hz: int) -> Limits:
-    """The primary holds writes back for longer than its replica tries: one that won after its primary had gone on would lose
-    what was written meanwhile. Both look at the time with their cron, at the pace of `hz`."""
+    """Return the time limits. The primary pauses writes for longer than its replica tries: if a replica won after its primary had
+    resumed, the writes in between would be lost. Both check the time in their cron, which runs `hz` times per second."""
     cron = max(CRON_MS, 1000 // hz)
     return Limits(REPLICA_MS, REPLICA_MS + cron + MARGIN_MS, cron - CRON_MS)
 
 
 def again_after(tries: int, *, bounded: bool, node_timeout_ms: int) -> float:
-    """Seconds until an order that failed may be repeated. `bounded`: the engine took the limits, and so is one (8.1 or newer) that
-    begins a new election with each order. An older one asks for no votes for four node timeouts after it did, at least 8 s, and
-    holds writes back for nothing when it is told to."""
+    """Return the seconds until a failed request may be repeated. `bounded` states that the engine accepted the time limits, as 8.1
+    and later do. These engines start a new election with each request. Older engines do not request votes again within four node
+    timeouts (at least 8 s) after an election, and a request in that time pauses writes in vain."""
     if bounded:
         return float(min(30, 2**tries))
     return max(8.0, 4 * node_timeout_ms / 1000) + 1
 
 
 def why(*, caught_up: bool, seconds: float) -> str:
-    """Of a handover that did not come about."""
-    missing = "the votes of a majority of the primaries" if caught_up else "all that its primary had written"
-    return f"it did not have {missing} within {seconds:.2g} s"
+    """Return why a planned failover did not succeed."""
+    missing = "win the votes of a majority of the primaries" if caught_up else "receive all writes of its primary"
+    return f"it did not {missing} within {seconds:.2g} s"

@@ -1,7 +1,7 @@
-"""Which `shard_key_regex` lists mean the hashing that the engine does: the part of a key in braces, else the whole key.
+"""`shard_key_regex` lists that describe the hashing of the engine: the part of a key in braces, otherwise the complete key.
 
-User regexes are never executed. A rule is normalised as text and looked up among the known spellings, so a hostile
-pattern costs nothing, and a rule that nobody has thought of is refused rather than guessed at.
+User-defined regexes are never executed. A rule is normalised as text and compared with the known spellings. A hostile pattern can
+therefore do no harm, and an unknown rule is rejected.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ STANDARD = (TAG_RULE, WHOLE_KEY_RULE)
 """The default policy of the REST reference."""
 
 _MISPRINTED_TAG_RULE = r".*\{(?<tag>.*\}\}\}.*"
-"""After `(?!<tag>` was read as `(?<tag>`: how the published 50-million-operations benchmark prints the tag rule."""
+"""The result of reading `(?!<tag>` as `(?<tag>`: the published 50-million-operations benchmark prints the tag rule this way."""
 
 _SPELLINGS = (
     ("(?P<tag>", "(?<tag>"),
@@ -40,16 +40,17 @@ _WHOLE_KEY_RULES = frozenset(("(?<tag>.*)", "(?<tag>.+)"))
 
 @dataclass(frozen=True)
 class Verdict:
-    """`refusal`: a sentence when the engine cannot hash so. `misprint`: a rule was read as it was meant."""
+    """`refusal` is a message if the engine cannot hash by the rules. `misprint`: a known misprint was read as intended."""
 
     refusal: str = ""
     misprint: bool = False
 
 
 def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> Verdict:
-    """Can the engine hash by these rules? The first rule that matches a key decides in the reference, so order counts.
+    """Return whether the engine can hash by these rules. In the reference the first rule that matches a key decides, so the order
+    matters.
 
-    With `implicit_shard_key` a key that no rule matches is hashed whole, which makes the last rule optional.
+    With `implicit_shard_key` a key without a matching rule is hashed completely, so the last rule is optional.
     """
     misprint = False
     tags_seen = False
@@ -62,18 +63,18 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> Verdict:
             return Verdict(misprint=misprint)
         elif kind == "whole":
             return Verdict(
-                "Hashing whole keys without regard to braces is not possible: the engine hashes the part in braces."
+                "Hashing complete keys regardless of braces is not possible: the engine hashes the part in braces."
             )
         else:
             return Verdict(
-                f"Rule {index} of shard_key_regex is not one the engine can hash by. It hashes the part of a key in "
-                f'braces, else the whole key; leave the field out, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
+                f"The engine cannot hash by rule {index} of shard_key_regex. It hashes the part of a key in braces, otherwise "
+                f'the complete key. Leave the field out, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
             )
     if tags_seen and implicit_shard_key:
         return Verdict(misprint=misprint)
     return Verdict(
-        "The rules of shard_key_regex leave keys without braces unhashed, which the engine cannot do: "
-        f'add the rule "{WHOLE_KEY_RULE}" at the end.'
+        "The rules of shard_key_regex do not cover keys without braces, but the engine hashes these as well. "
+        f'Add the rule "{WHOLE_KEY_RULE}" at the end.'
     )
 
 

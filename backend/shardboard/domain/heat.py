@@ -1,4 +1,4 @@
-"""The grid of a heat map of latency: how wide its columns are in time, and how high its rows on a logarithmic scale."""
+"""The grid of a latency heat map: width of its columns in time, height of its rows on a logarithmic scale."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ ROWS_PER_DECADE = (20, 10, 5)
 """Finest first; each divides CELLS."""
 MAX_ROWS = 60
 MAX_READ = 2_200
-"""Stored intervals that one heat map may be made of: 6 h of 10 s."""
+"""Maximum number of stored intervals that one heat map is computed from: 6 h of 10 s."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """`count` columns of `step` seconds from `first` on, made of intervals of one resolution."""
+    """`count` columns of `step` seconds, starting at `first`, computed from intervals of one resolution."""
 
     resolution: Resolution
     first: int
@@ -25,13 +25,13 @@ class Columns:
 
     @property
     def last(self) -> int:
-        """The end, excluded."""
+        """End of the last column, exclusive."""
         return self.first + self.count * self.step
 
 
 @dataclass(frozen=True)
 class Rows:
-    """`count` rows of which each is `1 / per_decade` of a power of ten high; row `lowest` begins at 10 ** (lowest / per_decade)."""
+    """`count` rows; each covers `1 / per_decade` of a power of ten. Row `lowest` starts at 10 ** (lowest / per_decade)."""
 
     per_decade: int
     lowest: int
@@ -39,25 +39,26 @@ class Rows:
 
     @property
     def bounds(self) -> list[float]:
-        """Microseconds: where each row begins, and where the last one ends."""
+        """Lower bounds of all rows in microseconds, followed by the upper bound of the last row."""
         if not self.count:
             return []
         return [10 ** ((self.lowest + place) / self.per_decade) for place in range(self.count + 1)]
 
 
 def columns(first: int, last: int, points: int, now: int) -> Columns:
-    """At most `points` columns, from the finest resolution that still has the beginning and is not too much to read."""
+    """Return at most `points` columns from the finest resolution that still covers the start and is not too large to read."""
     kept = [found for found in RESOLUTIONS if now - first <= found.retention] or [RESOLUTIONS[-1]]
     readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
     resolution = next(readable, kept[-1])
     together = max(1, -(-intervals.points(first, last, resolution.step) // points))
-    while intervals.points(first, last, resolution.step * together) > points:  # one more, where both ends are cut
+    # Intervals that are cut at both ends can need one more step.
+    while intervals.points(first, last, resolution.step * together) > points:
         together += 1
     return _columns(resolution, resolution.step * together, first, last)
 
 
 def columns_of(step: int, first: int, last: int, now: int) -> Columns | None:
-    """Columns of `step` seconds, as `columns` has made them before; None when no kept resolution divides them."""
+    """Return columns of `step` seconds, as returned earlier by `columns`; None if no retained resolution divides them."""
     kept = (found for found in RESOLUTIONS if now - first <= found.retention and step % found.step == 0)
     readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
     resolution = next(readable, None)
@@ -65,7 +66,7 @@ def columns_of(step: int, first: int, last: int, now: int) -> Columns | None:
 
 
 def rows(cells: Iterable[int], per_decade: int | None = None) -> Rows:
-    """Rows for these cells: as high as it takes for MAX_ROWS, if it is not said how high."""
+    """Return rows for these cells. If `per_decade` is None, the height is chosen so that there are at most MAX_ROWS."""
     found = set(cells)
     if not found:
         return Rows(per_decade or ROWS_PER_DECADE[0], 0, 0)
@@ -74,7 +75,7 @@ def rows(cells: Iterable[int], per_decade: int | None = None) -> Rows:
 
 
 def column(cells: Mapping[int, int], grid: Rows) -> Sequence[int]:
-    """One column, compact: the place of the first row that anything fell into, and the counts from there to the last one."""
+    """Return one column in compact form: the position of the first nonempty row, then the counts up to the last nonempty row."""
     if not cells:
         return []
     size = CELLS // grid.per_decade

@@ -1,8 +1,8 @@
-"""Latency as mergeable histograms: what many sources measured is added up, and percentiles are read from the sum at the very end.
+"""Mergeable latency histograms: measurements of many sources are added up, and percentiles are computed from the sum.
 
-Values are whole microseconds. Buckets are those of HdrHistogram with three significant digits: exact below 2,048, and above that
-so narrow that every value in a bucket differs from its upper end by less than 1/1,024 of itself. So a quantile is never below
-the exact one and at most 0.1 % above it, however often histograms were merged.
+Values are whole microseconds. The buckets are those of HdrHistogram with three significant digits: exact below 2,048; above that,
+every value of a bucket differs from its upper end by less than 1/1,024. A quantile is therefore never below the exact one and at
+most 0.1 % above it, regardless of the number of merges.
 """
 
 import zlib
@@ -13,18 +13,18 @@ from math import ceil
 _EXACT = 2_048
 _HALF = _EXACT // 2
 ERROR = 1 / _HALF
-"""How far above the exact quantile a quantile may be, relatively."""
+"""Maximum relative error of a quantile; it is never below the exact one."""
 
 
 class Histogram:
-    """Counts by bucket; only buckets that something fell into are kept."""
+    """Counts by bucket, without empty buckets."""
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
         self._counts = dict(counts or {})
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> "Histogram":
-        """From (value, count), where each value stands for its whole bucket."""
+        """Return the histogram of pairs (value, count), where each value represents its bucket."""
         made = cls()
         for value, count in pairs:
             made.record(value, count)
@@ -44,7 +44,7 @@ class Histogram:
 
     @property
     def total(self) -> float:
-        """The sum of all values, as far as buckets tell: by their middles."""
+        """Approximate sum of all values, computed from the middles of the buckets."""
         return sum(count * (sum(ends(index)) / 2) for index, count in self._counts.items())
 
     @property
@@ -52,7 +52,7 @@ class Histogram:
         return self.total / self.count if self._counts else None
 
     def quantile(self, q: float) -> float | None:
-        """The value that a share `q` of all values does not exceed; None when there are none."""
+        """Return the value that a share `q` of all values does not exceed; None without values."""
         rank, reached = max(1, ceil(q * self.count)), 0
         for index, count in sorted(self._counts.items()):
             reached += count
@@ -61,7 +61,7 @@ class Histogram:
         return None
 
     def cumulative(self, bounds: Iterable[float]) -> Iterator[tuple[float, int]]:
-        """How many values do not exceed each of the rising `bounds`, by whole buckets."""
+        """Yield for each of the ascending `bounds` the number of values that do not exceed it, by whole buckets."""
         items, reached, place = sorted(self._counts.items()), 0, 0
         for bound in bounds:
             while place < len(items) and ends(items[place][0])[1] <= bound:
@@ -70,7 +70,7 @@ class Histogram:
             yield bound, reached
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Bucket and count, by bucket."""
+        """Yield pairs of bucket and count in ascending order of buckets."""
         yield from sorted(self._counts.items())
 
     def __eq__(self, other: object) -> bool:
@@ -80,7 +80,7 @@ class Histogram:
 
 
 def bucket(value: int) -> int:
-    """The bucket that a value falls into; negative ones fall into the first."""
+    """Return the bucket of a value; negative values are in the first one."""
     if value < _EXACT:
         return max(0, value)
     shift = value.bit_length() - _EXACT.bit_length() + 1
@@ -88,7 +88,7 @@ def bucket(value: int) -> int:
 
 
 def ends(index: int) -> tuple[int, int]:
-    """The lowest and the highest value of a bucket."""
+    """Return the lowest and the highest value of a bucket."""
     if index < _EXACT:
         return index, index
     shift = index // _HALF - 1
@@ -97,22 +97,22 @@ def ends(index: int) -> tuple[int, int]:
 
 
 Key = tuple[int, str]
-"""Whose latency (the uid of a database), and of which kind of commands: read, write or other."""
+"""Uid of the database, and kind of the commands: read, write or other."""
 Row = tuple[Key, dict[int, int]]
 
 
 def encode(histograms: Mapping[Key, Histogram]) -> bytes:
-    """For the store."""
+    """Encode histograms for the store."""
     return packed((key, histogram.pairs()) for key, histogram in sorted(histograms.items(), key=lambda item: item[0]))
 
 
 def decode(data: bytes) -> dict[Key, Histogram]:
-    """What `encode` made."""
+    """Decode histograms from the store."""
     return {key: Histogram(counts) for key, counts in unpacked(data)}
 
 
 def packed(rows: Iterable[tuple[Key, Iterable[tuple[int, int]]]]) -> bytes:
-    """Counts by bucket: per row its key and then bucket distances and counts, compressed. Buckets rise."""
+    """Return compressed rows of counts by bucket: the key, then distances between ascending buckets and their counts."""
     lines = []
     for (uid, kind), pairs in rows:
         before, words = 0, [str(uid), kind]
@@ -124,7 +124,7 @@ def packed(rows: Iterable[tuple[Key, Iterable[tuple[int, int]]]]) -> bytes:
 
 
 def unpacked(data: bytes, wanted: Callable[[int, str], bool] = lambda _uid, _kind: True) -> Iterator[Row]:
-    """The rows of what `packed` made; the others are not even read."""
+    """Yield the rows of a result of `packed` for which `wanted` is true; the other rows are not parsed."""
     for line in zlib.decompress(data).decode().splitlines():
         uid, kind, *words = line.split(" ")
         if wanted(int(uid), kind):
@@ -132,7 +132,7 @@ def unpacked(data: bytes, wanted: Callable[[int, str], bool] = lambda _uid, _kin
 
 
 def merged(parts: Iterable[Mapping[Key, Histogram]]) -> dict[Key, Histogram]:
-    """All of them together, key by key."""
+    """Return the sums of all parts by key."""
     found: dict[Key, Histogram] = {}
     for part in parts:
         for key, histogram in part.items():

@@ -1,4 +1,4 @@
-"""Which hash slots of a database take most: what its primaries have counted, joined, and turned into rates between two looks."""
+"""The most used hash slots of a database: counts of its primaries, merged and converted into rates between two polls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,13 +7,13 @@ from typing import Literal, get_args
 Metric = Literal["cpu_usec", "network_bytes_in", "network_bytes_out", "key_count"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 MOST = 100
-"""Slots of one reply."""
+"""Maximum number of slots in one response."""
 _ROWS, _LEAST_ROWS, _MOST_ROWS = 4096, 32, 256
 
 
 @dataclass(frozen=True)
 class Count:
-    """Of one slot. Time and bytes only rise; None where the engine does not count them."""
+    """Counts of one slot. Time and bytes only increase; None if the engine does not count them."""
 
     keys: int
     cpu_usec: int | None = None
@@ -21,20 +21,20 @@ class Count:
     network_bytes_out: int | None = None
 
     def of(self, metric: Metric) -> int:
-        """What is not counted is nothing."""
+        """Return the value of a metric; 0 if it is not counted."""
         return self.keys if metric == "key_count" else getattr(self, metric) or 0
 
 
 @dataclass(frozen=True)
 class Told:
-    """What one primary said at one look."""
+    """Report of one primary at one poll."""
 
     shard_uid: int
     node_uid: int
     reason: str = ""
-    """Why it said nothing; empty when it did."""
+    """Why there is no report; empty if there is one."""
     at: float = 0.0
-    """Epoch seconds, by its node's clock."""
+    """Epoch seconds by the clock of its node."""
     run_id: str = ""
     started_at: float | None = None
     """Epoch seconds."""
@@ -44,46 +44,46 @@ class Told:
 
 @dataclass(frozen=True)
 class HotSlot:
-    """A slot, its primary, and what it takes. Rates are None until there are two looks that know it."""
+    """A slot, its primary and its load. Rates are None until two polls know the slot."""
 
     slot: int
     shard_uid: int
     node_uid: int
     count: Count
     cpu: float | None = None
-    """Processors that commands on its keys take: 1 is one core."""
+    """CPU cores used by commands on its keys: 1 is one core."""
     ingress_bytes: float | None = None
     """Per second."""
     egress_bytes: float | None = None
     """Per second."""
 
     def rank(self, by: Metric) -> tuple[float, float]:
-        """Greatest first: by what it takes now, and where nobody knows that yet by what it has taken."""
+        """Return the sort key, greatest first: the current rate, or the total count while no rate is known."""
         rates = {"cpu_usec": self.cpu, "network_bytes_in": self.ingress_bytes, "network_bytes_out": self.egress_bytes}
         rate = rates.get(by)
         return (-1.0 if rate is None else rate, float(self.count.of(by)))
 
 
 def rows_of_each(primaries: int) -> int:
-    """How many slots each of so many primaries is asked for: thousands in all, as an engine has few that are really hot."""
+    """Return the number of slots to request from each primary: a few thousand in total, because few slots are really hot."""
     return max(_LEAST_ROWS, min(_MOST_ROWS, _ROWS // max(primaries, 1)))
 
 
 def hottest(now: Sequence[Told], before: Mapping[int, Told], by: Metric, limit: int) -> list[HotSlot]:
-    """The first `limit` slots of a look, without those that took nothing; `before` is an earlier one, by shard."""
-    found = [slot for told in now for slot in _of(told, before.get(told.shard_uid)) if slot.count.of(by)]
+    """Return the first `limit` slots of a poll, without unused slots; `before` is an earlier poll, by shard."""
+    found = [slot for told in now for slot in _slots_of(told, before.get(told.shard_uid)) if slot.count.of(by)]
     return sorted(found, key=lambda each: (*(-value for value in each.rank(by)), each.slot))[:limit]
 
 
 def interval(now: Iterable[Told], before: Mapping[int, Told]) -> float | None:
-    """Seconds that rates are of, the longest of all shards; None without any."""
+    """Return the longest period of the rates of all shards in seconds; None without rates."""
     known = [
         told.at - earlier.at for told in now if (earlier := _comparable(told, before.get(told.shard_uid))) is not None
     ]
     return max(known, default=None)
 
 
-def _of(told: Told, before: Told | None) -> list[HotSlot]:
+def _slots_of(told: Told, before: Told | None) -> list[HotSlot]:
     before = _comparable(told, before)
     found = []
     for slot, count in told.counts.items():
@@ -103,11 +103,11 @@ def _of(told: Told, before: Told | None) -> list[HotSlot]:
 
 
 def _comparable(told: Told, before: Told | None) -> Told | None:
-    """An earlier look at the same process."""
+    """Return the earlier report if it is from the same process."""
     same = before is not None and not (told.reason or before.reason) and told.run_id == before.run_id
     return before if same and before is not None and told.at > before.at else None
 
 
 def _rate(now: int | None, before: int | None, seconds: float) -> float | None:
-    """None where the count began anew: the slot came back, or the statistics were reset."""
+    """Return a rate, or None if the count was reset: the slot was moved back, or the statistics were reset."""
     return None if now is None or before is None or now < before else (now - before) / seconds
