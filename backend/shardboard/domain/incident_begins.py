@@ -1,4 +1,4 @@
-"""What begins an incident: a node that went down, or a single primary. Times are milliseconds since 1970 by the console's clock."""
+"""Start of an incident: a node or a single primary that went down. Times are milliseconds since 1970 by the console's clock."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 BEFORE_MS = 5_000
-"""A shard may be seen down just before its node is."""
+"""A shard can be detected as down shortly before its node is."""
 OUTAGE_BEFORE_MS = 60_000
-"""Clients may notice before the console does,"""
+"""Clients can notice an outage before the console does."""
 UNWATCHED_MS = 15 * 60_000
-"""and long before when it was away."""
+"""Clients can notice it much earlier if the console was unavailable."""
 
 Kind = Literal["node_down", "shard_down"]
 
 
 class Told(Protocol):
-    """An event of the log."""
+    """An event of the event log."""
 
     @property
     def uid(self) -> int: ...
@@ -49,13 +49,13 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known from the events that begin an incident."""
+    """Information from the events that start an incident."""
 
     uid: int
-    """Of the first of them: it stays when more is known later."""
+    """Uid of the first of these events; it does not change when more events are known later."""
     kind: Kind
     event: Told
-    """Of the node, or of the shard."""
+    """Event of the node, or of the shard."""
     first: Told
 
     @property
@@ -67,7 +67,7 @@ class Beginning:
         return self.event.shard_uid if self.kind == "shard_down" else None
 
     def has(self, event: Told) -> bool:
-        """Whether the loss of a primary is a part of this loss of its node."""
+        """Return whether the loss of a primary is part of this loss of its node."""
         return self.kind == "node_down" and event.node_uid == self.node_uid and _is_part(event, self.event)
 
     @property
@@ -76,7 +76,7 @@ class Beginning:
 
     @property
     def seen_from(self) -> int:
-        """From when on clients may have noticed."""
+        """The earliest time at which clients may have noticed."""
         detected = self.event.details.get("detected_ms")
         unwatched = self.kind == "node_down" and detected is None
         return self.at - (UNWATCHED_MS if unwatched else OUTAGE_BEFORE_MS + (detected or 0))
@@ -87,7 +87,8 @@ def ms(moment: datetime) -> int:
 
 
 def beginnings(events: Iterable[Told]) -> list[Beginning]:
-    """Of a stretch of the log, oldest first. A primary that was lost with its node, or just before, is part of that."""
+    """Return the incident starts in a range of the log, oldest first. A primary that was lost with its node, or shortly before it,
+    is part of the loss of the node."""
     ordered = sorted(events, key=lambda event: (event.time, event.uid))
     nodes: dict[int, list[Told]] = defaultdict(list)
     for event in ordered:

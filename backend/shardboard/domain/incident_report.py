@@ -1,4 +1,4 @@
-"""One incident as Markdown to take along, with every figure and all times in UTC."""
+"""Report of one incident in Markdown, with all figures and with times in UTC."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,8 @@ PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
 
 
 def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url: str, now: int) -> str:
-    """`names` of databases by uid, `url` where it was asked for, `now` in milliseconds since 1970."""
+    """Return the report. `names` are database names by uid, `url` is the address of the request, `now` is milliseconds since
+    1970."""
     lines = [
         f"# {title(incident, names)} down, {utc(ms(incident.beginning.first.time))}",
         "",
@@ -43,7 +44,7 @@ def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url:
         ),
         *_section(
             "Resyncs",
-            ["Replica", "From", "Began", "Ended", "Took", "Received", "Phases"],
+            ["Replica", "From", "Started", "Ended", "Took", "Received", "Phases"],
             [_resync(event, now) for event in incident.resyncs],
             _no_resync(incident),
         ),
@@ -88,14 +89,14 @@ def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
 
 def cause(incident: Incident) -> str:
     if incident.cause is None:
-        return "not known to the console"
+        return "unknown to the console"
     event = incident.cause.event
-    return f"drill ordered by {event.originator}" if incident.cause.kind == "drill" else event.description.rstrip(".")
+    return f"drill requested by {event.originator}" if incident.cause.kind == "drill" else event.description.rstrip(".")
 
 
 def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[str]:
     account = loss.account
-    unserved = "not known" if account.unserved_ms is None else span(account.unserved_ms)
+    unserved = "unknown" if account.unserved_ms is None else span(account.unserved_ms)
     if account.unserved_since_ms is not None:
         unserved = f"since {utc(account.unserved_since_ms)}"
     again = "–" if account.served_again_ms is None else utc(account.served_again_ms)
@@ -105,38 +106,38 @@ def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[s
 
 
 def _failover(incident: Incident, event: Told, names: Mapping[int, str]) -> list[str]:
-    told = event.details
-    seconds = told.get("seconds")
+    details = event.details
+    seconds = details.get("seconds")
     return [
         utc(ms(event.time)),
         names.get(event.bdb_uid or 0, str(event.bdb_uid or "")),
-        f"redis:{told.get('lost')} → redis:{told.get('heir')}",
+        f"redis:{details.get('lost')} → redis:{details.get('heir')}",
         span(max(0, ms(event.time) - incident.beginning.at)),
         "–" if seconds is None else span(1000 * seconds),
-        _behind(told.get("bytes_behind")),
-        str(told.get("method", "")),
+        _behind(details.get("bytes_behind")),
+        str(details.get("method", "")),
     ]
 
 
 def _behind(count: int | None) -> str:
-    return "not known" if count is None else f"{count:,} B" if count else "nothing that was last told of"
+    return "unknown" if count is None else f"{count:,} B" if count else "none (by last reported offset)"
 
 
 def _resync(event: Told, now: int) -> list[str]:
-    told = event.details
-    ended = f"{int(told.get('percent') or 0)} %" if event.ended_at is None else utc(ms(event.ended_at))
+    details = event.details
+    ended = f"{int(details.get('percent') or 0)} %" if event.ended_at is None else utc(ms(event.ended_at))
     phases = [
         f"{PHASES.get(phase['name'], phase['name'])} {span(_moment(phase['ended'], now) - _moment(phase['started'], now))}"
-        for phase in told.get("phases", [])
-        if phase["name"] != "in_sync"  # the state that was reached, not work
+        for phase in details.get("phases", [])
+        if phase["name"] != "in_sync"  # a state, not a phase of work
     ]
     return [
         f"redis:{event.shard_uid}",
-        f"redis:{told.get('primary')}",
+        f"redis:{details.get('primary')}",
         utc(ms(event.time)),
-        ended + (" (not in sync)" if told.get("outcome") == "lost" else ""),
+        ended + (" (not in sync)" if details.get("outcome") == "lost" else ""),
         span((now if event.ended_at is None else ms(event.ended_at)) - ms(event.time)),
-        "–" if told.get("bytes") is None else size(told["bytes"]),
+        "–" if details.get("bytes") is None else size(details["bytes"]),
         ", ".join(phases),
     ]
 
@@ -148,7 +149,7 @@ def _moment(text: str | None, now: int) -> int:
 def _no_resync(incident: Incident) -> str:
     if not incident.revived:
         return "No replica was resynced."
-    return f"Replicas that came back in sync: {incident.revived}; no copy took long enough to be followed."
+    return f"Replicas back in sync: {incident.revived}. No resync took long enough to be recorded."
 
 
 def _event(incident: Incident, event: Told) -> list[str]:

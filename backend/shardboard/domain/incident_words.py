@@ -1,4 +1,4 @@
-"""An incident as people would tell it."""
+"""Summary of an incident in plain text."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from shardboard.domain.numerals import plural
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 NAMED = 3
-"""Databases that a headline names."""
+"""Maximum number of databases that a headline names."""
 
 
 def headline(incident: Incident, names: Mapping[int, str], now: int) -> str:
@@ -31,13 +31,13 @@ def _beginning(incident: Incident, names: Mapping[int, str], now: int) -> str:
 
 
 def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:
-    """What followed, in parts of a sentence; the same however long it has been going on."""
+    """Return the consequences as parts of a sentence. The parts do not depend on how long the incident has lasted."""
     parts = [*_served(incident, names), *_failovers(incident), *_resyncs(incident)]
     return [*parts, *(_data(incident) if incident.state == "over" else [])]
 
 
 def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
-    """In the client's time, longest first."""
+    """Return the outages of clients, longest first."""
     waits = [loss for loss in incident.databases if loss.account.unserved_since_ms is not None]
     known = sorted(
         (loss for loss in incident.databases if loss.account.unserved_ms is not None),
@@ -52,13 +52,12 @@ def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
     if shorter := known[NAMED:]:
         parts.append(f"{plural(len(shorter), 'more database')} for {span(shorter[0].account.unserved_ms or 0)} at most")
     if incident.databases and not parts and incident.state != "down":
-        parts.append("how long clients waited is not known")
+        parts.append("it is unknown how long clients waited")
     failed, lost = (sum(getattr(loss.account, name) for loss in incident.databases) for name in ("failed", "lost"))
     if failed or lost:
-        told = [plural(failed, "request") + " failed"] * bool(failed) + [f"{lost:,} lost without an answer"] * bool(
-            lost
-        )
-        parts.append(", ".join(told))
+        counts = [plural(failed, "request") + " failed"] * bool(failed)
+        counts += [f"{lost:,} lost without a reply"] * bool(lost)
+        parts.append(", ".join(counts))
     return parts
 
 
@@ -88,32 +87,32 @@ def _resyncs(incident: Incident) -> list[str]:
     took = resync_ms(incident)
     if took is None:
         return [f"{plural(incident.revived, 'replica')} back in sync"] if incident.revived else []
-    whole = sum(event.details.get("outcome") != "lost" for event in incident.resyncs)
-    return [f"{plural(whole, 'replica')} resynced in {span(took)}"]
+    synced = sum(event.details.get("outcome") != "lost" for event in incident.resyncs)
+    return [f"{plural(synced, 'replica')} resynced in {span(took)}"]
 
 
 def resync_ms(incident: Incident) -> int | None:
-    """From the beginning of the first resync to the end of the last; None when there was none, or one goes on."""
-    whole = [event for event in incident.resyncs if event.details.get("outcome") != "lost"]
-    ends = [ms(event.ended_at) for event in whole if event.ended_at is not None]
-    if not whole or len(ends) < len(whole):
+    """Return the time from the start of the first resync to the end of the last one; None without resyncs, or if one is running."""
+    synced = [event for event in incident.resyncs if event.details.get("outcome") != "lost"]
+    ends = [ms(event.ended_at) for event in synced if event.ended_at is not None]
+    if not synced or len(ends) < len(synced):
         return None
-    return max(ends) - min(ms(event.time) for event in whole)
+    return max(ends) - min(ms(event.time) for event in synced)
 
 
 def _data(incident: Incident) -> list[str]:
     if not incident.failovers:
         return []
     if incident.bytes_behind is None:
-        return ["how far the promoted replicas were behind is not known"]
-    # Measured against what the primaries last told of, which may be up to a second before they went down.
+        return ["it is unknown how far the promoted replicas were behind"]
+    # Compared with the last offset that the primaries reported, which can be up to a second older than the failure.
     if not incident.bytes_behind:
         return ["no known data loss (replicas had reached the primaries' last reported offset)"]
-    return [f"{size(incident.bytes_behind)} that the primaries last told of are lost"]
+    return [f"{size(incident.bytes_behind)} lost (up to the primaries' last reported offset)"]
 
 
 def span(milliseconds: float) -> str:
-    """0.39 s, 4.2 s, 41 s, 2 min 3 s."""
+    """Return a duration such as 0.39 s, 4.2 s, 41 s, 2 min 3 s."""
     seconds = max(0.0, milliseconds / 1000)
     if seconds < 0.995:
         return f"{round(seconds, 2):g} s"
@@ -127,7 +126,7 @@ def span(milliseconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """2 KiB, 1.8 GiB."""
+    """Return a size such as 2 KiB, 1.8 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1000:
             return f"{count:.3g} {unit}"
@@ -140,5 +139,5 @@ def nodes(uids: Sequence[int]) -> str:
     if not uids:
         return "the console"
     head = ", ".join(str(uid) for uid in uids[:-1])
-    who = f"agents on nodes {head} and" if head else "the agent on node"
-    return f"{who} {uids[-1]} reached none of its shards"
+    agents = f"agents on nodes {head} and" if head else "the agent on node"
+    return f"{agents} {uids[-1]} reached none of its shards"

@@ -1,5 +1,5 @@
-"""Incidents: a node or a single primary that was lost, with everything that it brought about, put together from the log and from
-what the proxies saw. Times are milliseconds since 1970 by the console's clock."""
+"""Incidents: the loss of a node or a single primary with all its consequences, derived from the event log and from reports of the
+proxies. Times are milliseconds since 1970 by the console's clock."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,22 +11,22 @@ from shardboard.domain.incident_begins import BEFORE_MS, Beginning, Told, ms
 from shardboard.domain.outages import Account
 
 DRILL_BEFORE_MS = 60_000
-"""What a drill orders shows a little later."""
+"""A requested drill takes effect with a delay."""
 SETTLE_MS = 10_000
-"""Who came back is given this long to begin with its resyncs."""
+"""Time within which a returned node or shard starts its resyncs."""
 AFTER_MS = 30 * 60_000
-"""What happens longer after the return has another cause."""
+"""Events longer after the return have another cause."""
 REPAIRS = frozenset({"resync", "replica_revived", "replica_revival_failed", "replica_in_sync", "shard_up"})
 RETURNS = frozenset({"shard_up", "replica_revived", "shard_restarted", "shard_removed", "shard_moved"})
-"""What ends that a single shard is down."""
+"""Events that end the outage of a single shard."""
 CAUSES = ("alarm_storage_full", "alarm_memory_full", "alarm_node_flapping")
-"""Alarms that tell why, when they were raised before; all others tell what came of it."""
+"""Alarms that can be the cause if they were raised before; other alarms are consequences."""
 
 State = Literal["down", "resyncing", "over"]
 
 
 class LocatedOutage(outages.SeenOutage, Protocol):
-    """With the node and the shard that were lost, as far as they are known."""
+    """An outage with the lost node and shard, if known."""
 
     @property
     def node_uid(self) -> int | None: ...
@@ -42,23 +42,23 @@ class Cause:
 
 @dataclass(frozen=True)
 class Loss:
-    """What became of one database that lost primaries."""
+    """Consequences for one database that lost primaries."""
 
     uid: int
     slots: str
-    """Of the lost primaries, in the form of `slots.render`."""
+    """Slots of the lost primaries in the format of `slots.render`."""
     account: Account
     promoted_after_ms: int | None
-    """From the detection to the last promotion; None: none was promoted."""
+    """Time from the detection to the last promotion; None without promotion."""
 
 
 @dataclass(frozen=True)
 class Incident:
     beginning: Beginning
     returned: int | None
-    """When the node or the shard was there again."""
+    """When the node or the shard was back."""
     ended: int | None
-    """When all that it lost was in sync again, too."""
+    """When everything that was lost was in sync again."""
     state: State
     cause: Cause | None
     databases: list[Loss]
@@ -66,22 +66,22 @@ class Incident:
     failed_failovers: int
     resyncs: list[Told]
     revived: int
-    """Shards that came back as replicas and are in sync, whether or not it took a resync."""
+    """Number of shards that came back as replicas and are in sync, with or without a resync."""
     primaries: int
     replicas: int
     percent: float | None
-    """Of all resyncs, 0 to 100; None without one."""
+    """Progress of all resyncs, 0 to 100; None without resyncs."""
     timeline: list[Told]
 
     @property
     def bytes_behind(self) -> int | None:
-        """What the promoted replicas had not received; None when that is unknown of one of them."""
+        """Bytes that the promoted replicas had not received; None if this is unknown for one of them."""
         known = [event.details.get("bytes_behind") for event in self.failovers]
         return None if None in known else sum(int(each or 0) for each in known)
 
     @property
     def bytes_resynced(self) -> int | None:
-        """What the replicas received in all resyncs; None when that is unknown of all of them."""
+        """Bytes that the replicas received in all resyncs; None if this is unknown for all of them."""
         known = [int(each) for event in self.resyncs if (each := event.details.get("bytes")) is not None]
         return sum(known) if known else None
 
@@ -94,12 +94,12 @@ def incident(
     *,
     is_down: bool,
 ) -> Incident:
-    """With all that belongs to it, of events and outages around it; `is_down`: whether it is still gone."""
+    """Return the incident, from events and outages around it; `is_down` states whether the node or shard is still down."""
     ordered = sorted(events, key=lambda event: (event.time, event.uid))
     returned = _returned(beginning, ordered, is_down=is_down)
     own = _belonging(beginning, ordered, returned, now)
     failovers = [event for event in own if event.type == "shard_failover"]
-    # A replica notices the loss of its primary before anybody does, and tries to resync: that is part of the loss.
+    # A replica notices the loss of its primary first and tries to resync. This attempt is part of the loss.
     resyncs = [
         event
         for event in own
@@ -131,7 +131,7 @@ def incident(
 
 
 def reach(beginning: Beginning, returned: int | None, now: int) -> tuple[int, int]:
-    """Between which moments all lies that can belong to it."""
+    """Return the period in which all events and outages of the incident lie."""
     return min(beginning.seen_from, beginning.at - DRILL_BEFORE_MS), now if returned is None else returned + AFTER_MS
 
 
@@ -147,7 +147,7 @@ def _returned(beginning: Beginning, ordered: Sequence[Told], *, is_down: bool) -
             return ms(event.time)
     if is_down:
         return None
-    # It is there, or wanted no more, and the log does not say since when.
+    # It is up, or no longer desired, and the log does not contain since when.
     last = [ms(event.time) for event in ordered if event.shard_uid == beginning.shard_uid]
     return max([beginning.at, *last])
 
@@ -162,7 +162,7 @@ def _belonging(beginning: Beginning, ordered: Sequence[Told], returned: int | No
         at = ms(event.time)
         if at < beginning.at - lead or at > until:
             return False
-        # Who is back is only repaired.
+        # After the return, only repairs belong to the incident.
         return returned is None or at <= returned + SETTLE_MS or event.type in REPAIRS
 
     within = [event for event in ordered if is_within(event)]
@@ -212,7 +212,7 @@ def _lost(beginning: Beginning) -> tuple[int, int]:
 
 
 def _cause(beginning: Beginning, ordered: Sequence[Told]) -> Cause | None:
-    """A drill that was ordered just before, else an alarm that was raised when it began."""
+    """Return a drill that was requested shortly before, otherwise an alarm that was active at the start, or None."""
     for event in reversed(ordered):
         is_near = beginning.at - DRILL_BEFORE_MS <= ms(event.time) <= beginning.at
         if event.type == "drill_started" and is_near and _is_about(beginning, event):
@@ -236,7 +236,7 @@ def _noticed(
         if each.node_uid == beginning.node_uid
         and beginning.shard_uid in (None, each.shard_uid)
         and beginning.seen_from <= each.noticed_ms - (each.ahead_ms or 0) <= until
-        # What is cut off sees everybody else as lost; itself it cannot see.
+        # A node that is cut off reports all others as lost; it cannot report itself.
         and each.seen_by != (beginning.node_uid if beginning.kind == "node_down" else None)
     ]
 
@@ -245,8 +245,8 @@ def _losses(beginning: Beginning, failovers: Sequence[Told], seen: Sequence[Loca
     ranges: dict[int, list[str]] = defaultdict(list)
     if beginning.kind == "shard_down" and beginning.event.bdb_uid is not None:
         ranges[beginning.event.bdb_uid].append(str(beginning.event.details.get("slots", "")))
-    for told in beginning.event.details.get("databases", []):
-        ranges[int(told["bdb_uid"])].append(str(told["slots"]))
+    for lost in beginning.event.details.get("databases", []):
+        ranges[int(lost["bdb_uid"])].append(str(lost["slots"]))
     for each in seen:
         ranges[each.bdb_uid].append(each.slots)
     promoted: dict[int, int] = {}
@@ -263,16 +263,16 @@ def _losses(beginning: Beginning, failovers: Sequence[Told], seen: Sequence[Loca
 def _loss(uid: int, texts: Sequence[str], seen: Sequence[LocatedOutage], promoted: int | None, state: State) -> Loss:
     account = outages.account(seen)
     if state != "down" or promoted is not None:
-        # A proxy whose node was lost, too, never tells the end of what it saw begin.
+        # A proxy on a lost node never reports the end of an outage that it reported.
         account = replace(account, unserved_since_ms=None)
     if account.unserved_since_ms is not None:
         account = replace(account, served_again_ms=None)
-    whole = slots.gather(slot for text in set(texts) for slot in slots.each(slots.parse(text)))
-    return Loss(uid, slots.render(whole), account, promoted)
+    affected = slots.gather(slot for text in set(texts) for slot in slots.each(slots.parse(text)))
+    return Loss(uid, slots.render(affected), account, promoted)
 
 
 def _percent(resyncs: Sequence[Told], expected: int) -> float | None:
-    """Shards that still wait for their turn count as nothing done, so that the percent never falls."""
+    """Return the progress of all resyncs. Waiting shards count as not started, so that the value never decreases."""
     latest = {event.shard_uid: event for event in resyncs if event.details.get("outcome") != "lost"}
     if not latest:
         return None

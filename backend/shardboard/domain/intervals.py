@@ -1,6 +1,6 @@
-"""Time in intervals: the resolutions that history is kept in, how they align, and which one suits a question.
+"""Time intervals: the resolutions of the history, their alignment, and the choice of a resolution.
 
-All of it is UTC arithmetic on epoch seconds: no interval is longer or shorter because of daylight saving or a leap year.
+All calculations use UTC epoch seconds, so that daylight saving time and leap years do not change the length of an interval.
 """
 
 from collections.abc import Iterable
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 DAY = 86_400
 WEEK = 7 * DAY
 _MONDAY = 4 * DAY
-"""1970-01-05 was the first Monday: weeks start there. All shorter intervals divide it, so one offset serves them all."""
+"""1970-01-05 was the first Monday; weeks start there. All shorter intervals divide a week, so one offset works for all of them."""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """One level of history. `samples` is how many the REST reference keeps (4.1), `retention` how many seconds we keep."""
+    """One level of the history. `samples` is the number that the REST reference keeps (4.1), `retention` the seconds that are kept
+    here."""
 
     name: str
     step: int
@@ -31,7 +32,7 @@ RESOLUTIONS = (
     Resolution("12hour", 43_200, 62, 3 * 366 * DAY),
     Resolution("1week", WEEK, 53, 10 * 366 * DAY),
 )
-"""Finest first; each step is a multiple of the one before."""
+"""Finest first; each step is a multiple of the previous one."""
 
 BY_STEP = {resolution.step: resolution for resolution in RESOLUTIONS}
 BY_NAME = {resolution.name: resolution for resolution in RESOLUTIONS}
@@ -39,7 +40,7 @@ _SHORT = {"s": "sec", "m": "min", "h": "hour", "d": "day", "w": "week"}
 
 
 def named(name: str) -> Resolution | None:
-    """By the reference's name, or one that clients are known to send: `1h`, `5m`, `1hours`. None when there is none."""
+    """Return the resolution for a name of the reference or a common variant (`1h`, `5m`, `1hours`); None if there is none."""
     wanted = name.strip().lower()
     digits = wanted[: len(wanted) - len(wanted.lstrip("0123456789"))]
     unit = wanted[len(digits) :].rstrip("s") or "s"
@@ -47,29 +48,29 @@ def named(name: str) -> Resolution | None:
 
 
 def parent(step: int) -> int | None:
-    """The next coarser step; None for the coarsest."""
+    """Return the next coarser step; None for the coarsest."""
     return next((resolution.step for resolution in RESOLUTIONS if resolution.step > step), None)
 
 
 def child(step: int) -> int:
-    """The next finer step, of which an interval of `step` is made."""
+    """Return the next finer step, which intervals of `step` are computed from."""
     return max(resolution.step for resolution in RESOLUTIONS if resolution.step < step)
 
 
 def start(t: int, step: int) -> int:
-    """The beginning of the interval that holds second `t`."""
+    """Return the start of the interval that contains second `t`."""
     return t - (t - _MONDAY) % step
 
 
 def starts(times: Iterable[int], step: int) -> set[int]:
-    """The beginnings of all intervals that hold one of `times`."""
+    """Return the starts of all intervals that contain one of `times`."""
     return {start(t, step) for t in times}
 
 
 def choose(first: int, last: int, max_points: int, now: int) -> Resolution:
-    """The finest resolution that covers `first <= t < last` with at most `max_points` and still has its beginning.
+    """Return the finest resolution that covers `first <= t < last` with at most `max_points` and is still retained.
 
-    When none does both, the coarsest that is kept long enough: fewer points of the truth rather than a cut chart.
+    If there is none, return the coarsest that is retained long enough: fewer points are better than a truncated chart.
     """
     kept = [resolution for resolution in RESOLUTIONS if now - first <= resolution.retention] or [RESOLUTIONS[-1]]
     fitting = (resolution for resolution in kept if points(first, last, resolution.step) <= max_points)
@@ -77,5 +78,5 @@ def choose(first: int, last: int, max_points: int, now: int) -> Resolution:
 
 
 def points(first: int, last: int, step: int) -> int:
-    """How many intervals touch `first <= t < last`."""
+    """Return the number of intervals that overlap `first <= t < last`."""
     return -(-(last - start(first, step)) // step) if first < last else 0

@@ -1,7 +1,7 @@
-"""How many threads of a shard read requests and write replies; commands are always carried out by its main thread alone.
+"""Number of threads of a shard that read requests and write replies. Only the main thread executes commands.
 
-Valkey's own advice is to use two or three of four cores and six of eight, and none of fewer than three. Here a machine runs several
-shards and a proxy, so what counts is how many cores there are for each shard, and half of them are enough.
+Valkey recommends two or three threads on four cores, six on eight, and none on fewer than three. Here a machine runs several shards
+and a proxy. Therefore the number of cores per shard counts, and half of them are used.
 """
 
 import re
@@ -13,49 +13,49 @@ from shardboard.domain.rules import RequestFault
 FIELD = "io_threads"
 OFF = 1
 MOST = 128
-"""Valkey 8 takes no more."""
+"""Maximum of Valkey 8."""
 CORES_OF_A_SHARD = 4
-"""With fewer there are no threads unless somebody asks for them: a second one on two cores took a quarter to a half of the
-throughput."""
+"""With fewer cores per shard, threads are used on request only: on two cores a second thread reduced the throughput by a quarter to
+a half."""
 USUALLY_MOST = 8
 
 
 @dataclass(frozen=True)
 class Host:
-    """A node that holds shards of the database, or will."""
+    """A node that has shards of the database, or will have."""
 
     node_uid: int
     cores: int
-    """Of its machine."""
+    """Cores of its machine."""
     shards: int
-    """Of all databases on its machine, those of this one included."""
+    """Shards of all databases on its machine, including this one."""
     engine: str
-    """Version of its valkey-server; empty when it is not known."""
+    """Version of its valkey-server; empty if unknown."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """How many threads there are on a machine, as one of the checks of a host."""
+    """Number of threads on a machine, as one of the host checks."""
 
     value: str
     good: bool
     name: str = FIELD
     costs: str = "More threads than cores wait for each other, and one of them is the shard's main thread."
-    mends: str = f'PUT /v1/bdbs/<uid> {{"{FIELD}": {OFF}}} for the databases with shards here'
+    mends: str = f'PUT /v1/bdbs/<uid> {{"{FIELD}": {OFF}}} for the databases with shards on this machine'
 
 
 def usual(hosts: Sequence[Host]) -> int:
-    """Threads of each shard of a database that did not ask for a number: what all its nodes can give."""
-    return min((_given(host) for host in hosts), default=OFF)
+    """Return the threads per shard of a database that did not request a number: what all its nodes support."""
+    return min((_supported(host) for host in hosts), default=OFF)
 
 
 def fault(threads: int, hosts: Sequence[Host]) -> RequestFault | None:
-    """What speaks against so many threads on these nodes."""
+    """Return why these nodes do not support the number of threads, or None."""
     if threads == OFF or not hosts:
         return None
     for host in hosts:
         if host.engine and _series(host.engine) < 8:
-            sentence = f"{FIELD} needs Valkey 8; node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
+            sentence = f"{FIELD} requires Valkey 8, but node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
             return RequestFault("invalid", "not_supported", sentence, FIELD)
     smallest = min(hosts, key=lambda host: host.cores)
     if threads > smallest.cores:
@@ -68,7 +68,8 @@ def fault(threads: int, hosts: Sequence[Host]) -> RequestFault | None:
 
 
 def crowd(cores: int, threads: Sequence[int]) -> Crowd | None:
-    """`threads` are those of each shard on a machine; None when no shard has more than its main thread."""
+    """Return the check; `threads` contains the number of each shard on a machine. None if no shard has more than its main
+    thread."""
     if max(threads, default=OFF) == OFF:
         return None
     word = "shard" if len(threads) == 1 else "shards"
@@ -76,11 +77,12 @@ def crowd(cores: int, threads: Sequence[int]) -> Crowd | None:
 
 
 def changes_live(engine: str) -> bool:
-    """Whether a running shard of that version takes another number: from Valkey 9 on. An unknown one is asked."""
+    """Return whether a running shard of this version can change its number, as Valkey 9 and later can. An unknown version counts
+    as able."""
     return not engine or _series(engine) >= 9
 
 
-def _given(host: Host) -> int:
+def _supported(host: Host) -> int:
     each = host.cores // max(host.shards, 1)
     if each < CORES_OF_A_SHARD or (host.engine and _series(host.engine) < 8):
         return OFF

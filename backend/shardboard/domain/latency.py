@@ -1,27 +1,27 @@
-"""Latency metrics of a database, read from its histograms: microseconds, for read, write, other and blocking commands, and for all
-but the blocking ones, whose time is what clients asked for."""
+"""Latency metrics of a database in microseconds, computed from its histograms: for read, write, other and blocking commands, and
+for all except blocking ones, whose duration is chosen by the client."""
 
 from collections.abc import Iterator, Mapping
 
 from shardboard.domain.histogram import Histogram, Key, merged
 
 SERVED = ("read", "write", "other")
-"""Kinds of commands whose time tells how quickly a database serves."""
+"""Kinds of commands whose duration shows how quickly a database serves requests."""
 KINDS = (*SERVED, "blocking")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 METRICS = tuple(
     f"{what}_{kind}latency" for kind in ("", *(f"{kind}_" for kind in KINDS)) for what in ("avg", *QUANTILES)
 )
-"""avg_latency, p50_latency, …, p999_blocking_latency. Absent, not zero, where nothing was measured."""
+"""avg_latency, p50_latency, …, p999_blocking_latency. Missing, not zero, without measurements."""
 
 
 def of_all(histograms: Mapping[Key, Histogram]) -> dict[Key, Histogram]:
-    """All databases together, as database 0."""
+    """Return all databases together as database 0."""
     return merged({(0, kind): found} for (_, kind), found in histograms.items())
 
 
 def values(histograms: Mapping[Key, Histogram], uid: int) -> Iterator[tuple[str, float]]:
-    """What is known of one database."""
+    """Yield the known metrics of one database."""
     own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}
     yield from _named(merged({(uid, "all"): own[kind]} for kind in SERVED if kind in own).get((uid, "all")), "")
     for kind, found in own.items():
@@ -34,5 +34,5 @@ def _named(histogram: Histogram | None, infix: str) -> Iterator[tuple[str, float
     yield f"avg_{infix}latency", mean
     for name, q in QUANTILES.items():
         value = histogram.quantile(q)
-        assert value is not None  # noqa: S101 - there is something in it
+        assert value is not None  # noqa: S101 - the histogram is not empty
         yield f"{name}_{infix}latency", value

@@ -1,4 +1,4 @@
-"""Where copies are and what nodes have room for, as a board on which movements are tried out before anything moves."""
+"""A model of the copies on the nodes and the free capacity, on which moves are planned before they are executed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -18,31 +18,31 @@ class Copy:
     node: int
     leads: bool
     ready: bool = True
-    """It answers and has all data: it may be handed the lead."""
+    """It responds and has all data, so it can be promoted."""
 
 
 @dataclass(frozen=True)
 class LayoutDatabase:
-    """What movement must know of one."""
+    """Properties of a database that moves depend on."""
 
     uid: int
     name: str
     dense: bool
     memory: int = 0
-    """Bytes that each copy needs; 0 = not counted."""
+    """Bytes that each copy needs; 0 = unlimited."""
     flash: int | None = None
-    """Bytes of flash that each copy needs; None when it is not on flash."""
+    """Bytes of flash that each copy needs; None for a database that is not on flash."""
     nodes: frozenset[int] | None = None
-    """Where it may be; None = everywhere."""
+    """Nodes that it may use; None for all."""
     copies: int = 2
-    """Of each pair."""
+    """Copies of each pair."""
 
 
 class Layout:
-    """A board of copies. What is moved on it takes and gives back room at once."""
+    """A model of copies on nodes. Planned moves change the free capacity immediately."""
 
     def __init__(self, copies: Iterable[Copy], databases: Iterable[LayoutDatabase], rooms: Mapping[int, Room]) -> None:
-        """`rooms` are the nodes that take shards, with what they have left."""
+        """Create a model; `rooms` are the nodes that accept shards, with their free capacity."""
         self.copies: dict[int, Copy] = {}
         self.databases = {database.uid: database for database in databases}
         self._pairs: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -54,25 +54,25 @@ class Layout:
 
     @property
     def nodes(self) -> list[int]:
-        """Those that take shards, by uid."""
+        """Nodes that accept shards, by uid."""
         return sorted(self._rooms)
 
     def pair(self, bdb: int, pair: int) -> list[Copy]:
-        """Its copies, by uid."""
+        """Return the copies of a pair, by uid."""
         return [self.copies[uid] for uid in sorted(self._pairs.get((bdb, pair), ()))]
 
     def on(self, node: int) -> list[Copy]:
-        """The copies of a node, by database and pair."""
+        """Return the copies on a node, by database and pair."""
         return sorted(
             (copy for copy in self.copies.values() if copy.node == node), key=lambda copy: (copy.bdb, copy.pair)
         )
 
     def count(self, node: int, bdb: int, *, leads: bool | None = None) -> int:
-        """How many copies of a database a node has; with `leads`, how many of that role."""
+        """Return the number of copies of a database on a node; with `leads`, only those of that role."""
         return sum(self._counts[node, bdb, role] for role in (True, False) if leads in (None, role))
 
     def fits(self, bdb: int, pair: int, node: int) -> bool:
-        """Whether one more copy of the pair may be on the node: allowed, with room, and none is there."""
+        """Return whether another copy of the pair can be on the node: allowed, enough capacity, and no copy there yet."""
         database, room = self.databases[bdb], self._rooms.get(node)
         return (
             room is not None
@@ -84,7 +84,7 @@ class Layout:
         )
 
     def choose(self, copy: Copy) -> int | None:
-        """The best node for one more copy like this one; None when there is none."""
+        """Return the best node for another copy like this one; None if there is none."""
         open_ = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node)]
         dense = self.databases[copy.bdb].dense
 
@@ -95,13 +95,13 @@ class Layout:
         return min(open_, key=rank, default=None)
 
     def lead(self, uid: int) -> None:
-        """Hand a pair's lead over to this copy."""
+        """Give the primary role of its pair to this copy."""
         promoted = self.copies[uid]
         for each in self.pair(promoted.bdb, promoted.pair):
             self._put(replace(self._take(each.uid), leads=each.uid == uid))
 
     def add(self, bdb: int, pair: int, node: int, *, leads: bool = False) -> Copy:
-        """One more copy, under a number that stands for the newcomer."""
+        """Add a copy under a negative temporary uid."""
         self._next -= 1
         copy = Copy(self._next, bdb, pair, node, leads)
         self._put(copy)
@@ -112,7 +112,7 @@ class Layout:
         self._occupy(self._take(uid), -1)
 
     def move(self, uid: int, node: int) -> Copy:
-        """Move a copy; its role goes with it."""
+        """Move a copy; it keeps its role."""
         old = self.copies[uid]
         self.drop(uid)
         return self.add(old.bdb, old.pair, node, leads=old.leads)
@@ -138,21 +138,19 @@ class Layout:
 
 
 def title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy | None = None) -> str:
-    """What a person reads of a move."""
+    """Return the description of a move for users."""
     name = layout.databases[copy.bdb].name
     kind = "primary" if copy.leads else "replica"
     if promoted is not None:
-        told = (
-            f"Hand the lead of primary redis:{copy.uid} of {name} over to redis:{promoted.uid} on node {promoted.node}"
-        )
-        return told + (f", then move it from node {copy.node} to node {to}" if to is not None else "")
+        text = f"Switch over primary redis:{copy.uid} of {name} to redis:{promoted.uid} on node {promoted.node}"
+        return text + (f", then move it from node {copy.node} to node {to}" if to is not None else "")
     if to is not None:
         return f"Move {kind} redis:{copy.uid} of {name} from node {copy.node} to node {to}"
-    return f"Take {kind} redis:{copy.uid} of {name} from node {copy.node}"
+    return f"Remove {kind} redis:{copy.uid} of {name} from node {copy.node}"
 
 
 def relocation(layout: Layout, copy: Copy, to: int | None, promoted: Copy | None = None) -> Move:
-    """The move of a copy, with a handover before it when somebody else is to lead. Without `to` only the latter."""
+    """Return the move of a copy, after a switchover if `promoted` is given. Without `to`, only the switchover."""
     return Move(
         bdb=copy.bdb,
         pair=copy.pair,

@@ -1,6 +1,6 @@
-"""Logging in by a directory (LDAP): what an administrator sets of it, and which of its groups have which roles.
+"""Sign-in with an LDAP directory: its configuration, and the mapping of its groups to roles.
 
-Names of fields are those of the REST reference (`/v1/cluster/ldap`, `/v1/ldap_mappings`).
+Field names are those of the REST reference (`/v1/cluster/ldap`, `/v1/ldap_mappings`).
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 Scope = Literal["base", "one", "subtree"]
 USER, DN = "%u", "%D"
-_UNPRINTABLE = "has a character that cannot be printed"
+_UNPRINTABLE = "contains an unprintable character"
 LONGEST = 1_000
 MOST_URIS = 5
 _ADDRESS = re.compile(r"ldaps?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?/?")
@@ -19,10 +19,10 @@ _RDN = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)*)\s*=((?:[^,+\\\"]|\\
 
 
 class Unavailable(Exception):
-    """The directory does not answer, or not as one that is set up like this; a sentence."""
+    """The directory does not respond, or its response does not match the configuration. The text is a message."""
 
     def __init__(self, sentence: str) -> None:
-        # Part of it may be what the directory said.
+        # The text may contain parts of a response of the directory.
         super().__init__("".join(each if each.isprintable() else "?" for each in sentence))
 
 
@@ -32,7 +32,7 @@ class Ambiguous(Unavailable):
 
 @dataclass(frozen=True)
 class Query:
-    """A search below `base`."""
+    """An LDAP search below `base`."""
 
     base: str
     filter: str
@@ -41,26 +41,26 @@ class Query:
 
 @dataclass(frozen=True)
 class Directory:
-    """Where passwords are looked at, and how a name becomes an entry and an entry its groups."""
+    """Configuration of a directory that verifies passwords, and how users and their groups are found in it."""
 
     uris: Sequence[str]
-    """`ldap://host:port` or `ldaps://…`; the first that answers counts."""
+    """`ldap://host:port` or `ldaps://…`; the first one that responds is used."""
     control_plane: bool = False
-    """Whether people log in by it."""
+    """Whether users can sign in with it."""
     starttls: bool = False
     ca_cert: str = ""
-    """PEM of authorities that alone vouch for its certificate; empty: those of the system."""
+    """CA certificates in PEM that its certificate is verified with; empty: those of the system."""
     bind_dn: str = ""
-    """As whom entries are searched for; empty: as nobody."""
+    """DN that the search binds with; empty: anonymous."""
     bind_pass: str = field(default="", repr=False)
     directory_timeout_s: int = 5
     cache_ttl: int = 300
-    """Seconds for which a password that was right is not asked about again where a program sends it with a call."""
+    """Seconds for which a verified password of an API client is not verified again."""
     user_dn_template: str = ""
-    """`%u` is the name; in place of `user_dn_query`."""
+    """DN in which `%u` is the user name; used instead of `user_dn_query`."""
     user_dn_query: Query | None = None
     dn_group_attr: str = ""
-    """Of the user's entry; in place of `dn_group_query`."""
+    """Attribute of the user's entry; used instead of `dn_group_query`."""
     dn_group_query: Query | None = None
     """`%D` is the DN of the user's entry."""
 
@@ -71,7 +71,7 @@ class Directory:
 
 @dataclass(frozen=True)
 class Person:
-    """Whose password it was."""
+    """A user whose password the directory has verified."""
 
     dn: str
     groups: Sequence[str]
@@ -79,53 +79,53 @@ class Person:
 
 
 def directory(kept: Mapping[str, Any]) -> Directory:
-    """As it is stored, perhaps by a release that knew more of it."""
+    """Return the stored configuration; unknown fields of a later release are ignored."""
     known = {each.name: kept[each.name] for each in fields(Directory) if each.name in kept}
     queries = {name: Query(**kept[name]) if kept.get(name) else None for name in ("user_dn_query", "dn_group_query")}
     return Directory(**{**known, "uris": tuple(kept["uris"]), **queries})
 
 
 def filled(template: str, placeholder: str, value: str) -> str:
-    """A DN or a filter with the value in place of the placeholder. What is not plain is written as hexadecimal bytes, which may
-    stand anywhere in both (RFC 4514, 2.4; RFC 4515, 3), so that no name is more than a name."""
+    """Return a DN or a filter with the value instead of the placeholder. Special characters are written as hexadecimal bytes, which
+    both formats allow everywhere (RFC 4514, 2.4; RFC 4515, 3). A user name therefore cannot change the DN or the filter."""
     return template.replace(placeholder, "".join(map(_plain, value)))
 
 
 def fault(given: Directory) -> tuple[str, str] | None:
-    """A field, and what is wrong with it: a sentence's end. None: nothing."""
+    """Return an invalid field and the rest of a message that starts with its name, or None."""
     if not 0 < len(given.uris) <= MOST_URIS:
-        return "uris", f"are 1 to {MOST_URIS} addresses such as ldaps://ldap.example.org:636"
+        return "uris", f"must contain 1 to {MOST_URIS} addresses such as ldaps://ldap.example.org:636"
     for uri in given.uris:
         if not _is_address(uri):
-            return "uris", f"has {uri[:100]!r}, which is no address such as ldaps://ldap.example.org:636"
+            return "uris", f"contains {uri[:100]!r}, which is not an address such as ldaps://ldap.example.org:636"
         if given.starttls and uri.startswith("ldaps:"):
-            return "starttls", "is for addresses with ldap://; those with ldaps:// are encrypted from the start"
-    return _way_fault(given) or _bind_fault(given)
+            return "starttls", "applies to ldap:// addresses only; ldaps:// addresses are always encrypted"
+    return _search_fault(given) or _bind_fault(given)
 
 
-def _way_fault(given: Directory) -> tuple[str, str] | None:
-    """How people and groups are found."""
+def _search_fault(given: Directory) -> tuple[str, str] | None:
+    """Check how users and groups are found."""
     template = given.user_dn_template
     if bool(template) == bool(given.user_dn_query):
-        return "user_dn_template", "or user_dn_query is needed, and not both"
+        return "user_dn_template", "or user_dn_query is required, but not both"
     if bool(given.dn_group_attr) == bool(given.dn_group_query):
-        return "dn_group_attr", "or dn_group_query is needed, and not both"
+        return "dn_group_attr", "or dn_group_query is required, but not both"
     if template and (USER not in template or not is_dn(template) or not template.isprintable()):
         example = f"uid={USER},ou=people,dc=example,dc=org"
-        return "user_dn_template", f"is a DN with {USER} in place of the name, such as {example}"
+        return "user_dn_template", f"must be a DN that contains {USER} for the user name, such as {example}"
     if given.dn_group_attr and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", given.dn_group_attr):
-        return "dn_group_attr", "is the name of an attribute, such as memberOf"
+        return "dn_group_attr", "must be the name of an attribute, such as memberOf"
     of_people = _query_fault("user_dn_query", given.user_dn_query, USER)
     return of_people or _query_fault("dn_group_query", given.dn_group_query, DN)
 
 
 def _bind_fault(given: Directory) -> tuple[str, str] | None:
-    # Not all servers want it to be a DN: Active Directory takes names as well.
+    # Not all servers require a DN: Active Directory accepts user names as well.
     if not given.bind_dn.isprintable():
         return "bind_dn", _UNPRINTABLE
     if given.bind_dn and not given.bind_pass:
-        # A server takes a DN without a password for nobody, and answers as if it had let him in (RFC 4513, 5.1.2).
-        return "bind_pass", "is needed with a bind_dn"
+        # A server treats a DN without a password as an anonymous bind and reports success (RFC 4513, 5.1.2).
+        return "bind_pass", "is required together with bind_dn"
     return None
 
 
@@ -135,11 +135,11 @@ def _query_fault(name: str, query: Query | None, placeholder: str) -> tuple[str,
     if not (query.base + query.filter).isprintable():
         return name, _UNPRINTABLE
     if query.base and not is_dn(query.base):
-        return name, f"has a base that is no DN: {query.base[:100]!r}"
+        return name, f"has an invalid base DN: {query.base[:100]!r}"
     if placeholder not in query.filter:
-        return name, f"has a filter without {placeholder}, and would find the same for everybody"
+        return name, f"needs {placeholder} in its filter, otherwise it would return the same entries for all users"
     if query.filter.count("(") != query.filter.count(")"):
-        return name, "has a filter whose parentheses do not fit"
+        return name, "has unbalanced parentheses in its filter"
     return None
 
 
@@ -150,7 +150,7 @@ def _plain(letter: str) -> str:
 
 
 def _is_address(uri: str) -> bool:
-    """Scheme, host and port, and nothing else."""
+    """Return whether a URI has a scheme, a host and optionally a port, and nothing else."""
     found = _ADDRESS.fullmatch(uri)
     return found is not None and (found[1] is None or 0 < int(found[1]) < 2**16)
 
@@ -160,17 +160,17 @@ def is_dn(text: str) -> bool:
 
 
 def same_dn(one: str, other: str) -> bool:
-    """Without regard to case and to blanks around `=` and `,` (as far as that goes without the directory's schema)."""
+    """Return whether two DNs are equal, ignoring case and blanks around `=` and `,`. The schema of the directory is not used."""
     return _rdns(one) == _rdns(other) != []
 
 
 def one_way(dn: str) -> str:
-    """The same for names that are the same, and for no others; ASCII."""
+    """Return an ASCII string that is equal for equal DNs and different for others."""
     return json.dumps(_rdns(dn) or dn)
 
 
 def _rdns(text: str) -> list[str]:
-    """Parts of a distinguished name (RFC 4514), in one way of writing; empty for what is none."""
+    """Return the parts of a distinguished name (RFC 4514) in normalized form; empty for an invalid one."""
     parts, at = [], 0
     while True:
         found = _RDN.match(text, at)
@@ -187,7 +187,7 @@ def _rdns(text: str) -> list[str]:
 
 
 def _unescaped(value: str) -> str:
-    """`\\2C` and `\\,` are the same."""
+    """Decode escapes: `\\2C` and `\\,` are equal."""
     as_bytes = re.sub(
         rb"\\([0-9A-Fa-f]{2})|\\(.)",
         lambda found: bytes([int(found[1], 16)]) if found[1] else found[2],

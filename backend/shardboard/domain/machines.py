@@ -1,4 +1,4 @@
-"""Many machines as one: what the statistics of the cluster say of processors, memory and disks."""
+"""Aggregation of machines: CPU, memory and disk metrics of the cluster."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import fsum, nan
@@ -18,11 +18,12 @@ SUMS = (
 
 
 OF_FLASH = ("bigstore_free", "bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")
-"""Amounts that only nodes with flash have."""
+"""Metrics that only nodes with flash have."""
 
 
 def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
-    """From (node uid, machine id): the first node of each machine, so that agents that share one do not count it twice."""
+    """Return the first node of each machine from pairs (node uid, machine id), so that agents on the same machine do not count it
+    twice."""
     first: dict[str, int] = {}
     for uid, machine in sorted(nodes):
         first.setdefault(machine, uid)
@@ -30,15 +31,15 @@ def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
 
 
 def totals(frame: Frame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
-    """Mean shares and summed amounts of the nodes `uids`, one of each machine; NaN when one of them is unknown, and OF_FLASH when
-    none has flash."""
+    """Yield mean shares and total amounts of the nodes `uids`, one per machine. A value is NaN if one node is unknown; a metric of
+    OF_FLASH is NaN if no node has flash."""
     places = [index for index, uid in enumerate(frame.uids) if uid in uids]
     complete = len(places) == len(uids) > 0
     for names, divisor in ((SHARES, max(1, len(places))), (SUMS, 1)):
         for name in names:
             yield name, _sum(frame.columns, name, places) / divisor if complete else nan
     for name in OF_FLASH:
-        # Free space is the machine's, the rest is what each of its agents has seen.
+        # Free flash belongs to the machine; the other metrics are measured by each of its agents.
         among = places if name == "bigstore_free" else range(len(frame.uids))
         known = [frame.columns[name][place] for place in among if name in frame.columns]
         yield name, fsum(value for value in known if value == value) if any(value == value for value in known) else nan

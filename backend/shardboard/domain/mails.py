@@ -1,4 +1,4 @@
-"""Events as mail."""
+"""Events as email messages."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ADDRESS = re.compile(r"[^\s@,;<>\"()]{1,64}@[A-Za-z0-9.-]{1,190}")
 
 @dataclass(frozen=True)
 class MailServer:
-    """How mail leaves; an empty `host` says that nobody has told."""
+    """Mail server settings; an empty `host` means that none is configured."""
 
     host: str
     port: int
@@ -28,27 +28,27 @@ class MailServer:
 
 
 def recipients(url: str) -> list[str]:
-    """Of `mailto:a@example.org,b@example.org`."""
+    """Return the addresses of `mailto:a@example.org,b@example.org`."""
     return [each.strip() for each in url.removeprefix(SCHEME).split(",") if each.strip()]
 
 
 def url_fault(url: str) -> str:
-    """Why nothing can be sent there; empty when it can."""
+    """Return why a URL is not a valid mail target, as a predicate; empty if it is valid."""
     found = recipients(url)
     if not url.startswith(SCHEME) or not found:
-        return "begins with mailto: and names a mail address, or several with commas between"
+        return "must start with mailto: and contain one or more email addresses separated by commas"
     if len(found) > MOST:
-        return f"names at most {MOST} mail addresses"
+        return f"can contain at most {MOST} email addresses"
     wrong = next((each for each in found if not ADDRESS.fullmatch(each)), None)
-    return f"names {wrong!r}, which is no mail address" if wrong is not None else ""
+    return f"contains {wrong!r}, which is not an email address" if wrong is not None else ""
 
 
 def of_event(event: Told, what: webhooks.State, cluster: str, delivery: str) -> EmailMessage:
-    """A mail without sender and recipients. What ends an alarm answers the mail that told of it."""
+    """Return a message without sender and recipients. The message about the end of an alarm is a reply to the first message."""
     made = _mail(webhooks.text(event.description, event.severity, what, cluster), cluster, delivery, event.time)
     if what == "ended":
         begin = delivery.removesuffix("ended") + "raised"
-        made["In-Reply-To"] = made["References"] = _identity(begin, cluster)
+        made["In-Reply-To"] = made["References"] = _message_id(begin, cluster)
     places = {"Database": event.bdb_uid, "Node": event.node_uid, "Shard": event.shard_uid}
     lines = [
         event.description,
@@ -56,8 +56,8 @@ def of_event(event: Told, what: webhooks.State, cluster: str, delivery: str) -> 
         f"Cluster: {cluster}",
         *(f"{name}: {uid}" for name, uid in places.items() if uid is not None),
         f"Severity: {event.severity.lower()}",
-        f"{'Began' if what != 'event' else 'Happened'}: {_words(event.time)}",
-        *([f"Ended: {_words(event.ended_at)}"] if event.ended_at is not None else []),
+        f"{'Started' if what != 'event' else 'Time'}: {_time(event.time)}",
+        *([f"Ended: {_time(event.ended_at)}"] if event.ended_at is not None else []),
         f"Event: {event.uid}, {event.type}",
     ]
     made.set_content("\n".join(lines) + "\n")
@@ -65,27 +65,27 @@ def of_event(event: Told, what: webhooks.State, cluster: str, delivery: str) -> 
 
 
 def trial(cluster: str, by: str, delivery: str, now: datetime) -> EmailMessage:
-    """What is sent to try it out."""
-    said = f"This is a test, sent by {by}."
-    made = _mail(webhooks.text(said, "INFO", "test", cluster), cluster, delivery, now)
-    made.set_content(f"{said}\n")
+    """Return a test message."""
+    text = f"This is a test message, sent by {by}."
+    made = _mail(webhooks.text(text, "INFO", "test", cluster), cluster, delivery, now)
+    made.set_content(f"{text}\n")
     return made
 
 
 def _mail(subject: str, cluster: str, delivery: str, moment: datetime) -> EmailMessage:
     made = EmailMessage()
-    # A name that somebody chose may be in it, and a line break in a header is none.
+    # The subject can contain a user-defined name, and a header must not contain line breaks.
     made["Subject"] = " ".join(subject.split())[:LONGEST_SUBJECT]
     made["Date"] = format_datetime(moment.astimezone(UTC))
-    made["Message-ID"] = _identity(delivery, cluster)
+    made["Message-ID"] = _message_id(delivery, cluster)
     made["Auto-Submitted"] = "auto-generated"
     return made
 
 
-def _identity(delivery: str, cluster: str) -> str:
-    """The same when it is sent again."""
+def _message_id(delivery: str, cluster: str) -> str:
+    """Return a message ID that is the same if the message is sent again."""
     return f"<shardboard-{delivery}@{cluster}>"
 
 
-def _words(moment: datetime) -> str:
+def _time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
