@@ -96,9 +96,7 @@ def _checked(word: str) -> str:
         )
     if word[:2] in ("+@", "-@"):
         if lower[2:] not in CATEGORIES:
-            raise Malformed(
-                f'Unknown command category "{word[1:40]}". Use one of {", ".join(sorted(CATEGORIES))}.'
-            )
+            raise Malformed(f'Unknown command category "{word[1:40]}". Use one of {", ".join(sorted(CATEGORIES))}.')
         return lower
     word = lower if word[:1] in "+-" else word[:3].upper() + word[3:] if word.startswith("%") else word
     if not any(pattern.fullmatch(word) for pattern in _PATTERNS):

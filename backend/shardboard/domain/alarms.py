@@ -110,7 +110,9 @@ def of_database(uid: int, name: str, *, replicated: bool, sharded: bool, parts: 
     refusing = sorted(part.uid for held in pairs.values() for part in held if _is_primary(part) and part.refuses)
     if refusing:
         shards = ", ".join(f"redis:{part}" for part in refusing)
-        description = f"Primaries of {name} were up but rejected requests because their cluster state was not ok: {shards}."
+        description = (
+            f"Primaries of {name} were up but rejected requests because their cluster state was not ok: {shards}."
+        )
         found.append(Alarm("alarm_shards_refuse", description, "ERROR", uid, details={"shards": refusing}))
     for held in pairs.values():
         found += _pair_alarms(uid, name, held)
@@ -186,7 +188,9 @@ def collapse(bdb_uid: int, name: str, part: Part, before: float, now: Keys) -> l
     """Return the alarm about lost keys until the primary has its keys again."""
     if part.role != "master" or now.count >= RECOVERED * before:
         return []
-    description = f"Primary redis:{part.uid} of {name} had {before:,.0f} keys and lost most of them when its process restarted."
+    description = (
+        f"Primary redis:{part.uid} of {name} had {before:,.0f} keys and lost most of them when its process restarted."
+    )
     details = {"keys_before": before, "started_at": now.started_at}
     return [Alarm("alarm_keys_collapsed", description, "ERROR", bdb_uid, part.node_uid, part.uid, details)]
 
@@ -195,17 +199,13 @@ def of_node(uid: int, *, ahead: float, stalls: int, most_stalls: int, storage_le
     """Return the alarms of a node: wrong clock, repeated stalls, nearly full disk (`storage_left` is the free share)."""
     found = []
     if ahead > CLOCK_SECONDS:
-        description = (
-            f"The clock of node {uid} was ahead of the console's clock. Charts leave out its samples until this is fixed."
-        )
+        description = f"The clock of node {uid} was ahead of the console's clock. Charts leave out its samples until this is fixed."
         found.append(Alarm("alarm_clock", description, "WARNING", node_uid=uid, details={"seconds": round(ahead)}))
     if stalls >= most_stalls:
         description = f"Node {uid} was down {stalls} times within 10 minutes and resumed each time without a restart."
         found.append(Alarm("alarm_node_flapping", description, "WARNING", node_uid=uid, details={"outages": stalls}))
     if storage_left is not None and storage_left < STORAGE_LEFT:
-        description = (
-            f"Less than {STORAGE_LEFT:.0%} of the storage of node {uid} was free: shards could neither start nor persist."
-        )
+        description = f"Less than {STORAGE_LEFT:.0%} of the storage of node {uid} was free: shards could neither start nor persist."
         found.append(Alarm("alarm_storage_full", description, "ERROR", node_uid=uid))
     return found
 

@@ -149,9 +149,7 @@ def _name(wanted: Wanted) -> RequestFault | None:
     if len(name) > 63:
         return _invalid("name_violation", f"The name has {len(name)} characters; the maximum is 63.", "name")
     if not _NAME.fullmatch(name):
-        sentence = (
-            "The name can contain letters (A-Z, a-z), digits and hyphens, and must start and end with a letter or digit."
-        )
+        sentence = "The name can contain letters (A-Z, a-z), digits and hyphens, and must start and end with a letter or digit."
         return _invalid("name_violation", sentence, "name")
     return None
 
@@ -188,10 +186,14 @@ def _flash(wanted: Wanted) -> RequestFault | None:
         if not ram:
             return None
         return _invalid(
-            "not_supported", f"{field} applies to databases on flash only. Leave it out, or set bigstore to true.", field
+            "not_supported",
+            f"{field} applies to databases on flash only. Leave it out, or set bigstore to true.",
+            field,
         )
     if not size:
-        sentence = "A database on flash needs memory_size, the total number of bytes of RAM and flash. It cannot be unlimited."
+        sentence = (
+            "A database on flash needs memory_size, the total number of bytes of RAM and flash. It cannot be unlimited."
+        )
         return _invalid("missing_memory_size", sentence, "memory_size")
     processes = wanted["shards_count"] * copies(wanted)
     least = processes * flash.MIN_SHARD_RAM
@@ -238,11 +240,11 @@ def _oss_cluster(wanted: Wanted) -> RequestFault | None:
         return None
     code = "invalid_oss_cluster_configuration"
     if not wanted["sharding"]:
-        return _invalid(code, "The OSS cluster API requires sharding to be true; one shard is sufficient.", "oss_cluster")
-    if wanted["proxy_policy"] == "single":
-        sentence = (
-            "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients can reach every shard."
+        return _invalid(
+            code, "The OSS cluster API requires sharding to be true; one shard is sufficient.", "oss_cluster"
         )
+    if wanted["proxy_policy"] == "single":
+        sentence = "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients can reach every shard."
         return _invalid(code, sentence, "proxy_policy")
     return None
 

@@ -80,7 +80,9 @@ def _words(text: str) -> list[str]:
     try:
         words = shlex.split(text.replace("\\\n", " "))
     except ValueError as error:
-        raise NotUnderstood(Wrong("command_line", f"The command line has an unclosed quotation mark: {error}.")) from None
+        raise NotUnderstood(
+            Wrong("command_line", f"The command line has an unclosed quotation mark: {error}.")
+        ) from None
     if words and not words[0].startswith(("-", *TYPOGRAPHIC)):
         words = words[1:]  # the program
     return words

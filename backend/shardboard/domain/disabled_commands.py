@@ -87,9 +87,7 @@ def parse(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(word.lower() for word in re.split(r"[\s,]+", text) if word))
     for name in found:
         if name not in NAMES:
-            raise Malformed(
-                f'The engine has no command "{name[:64]}". Write names as in "FLUSHALL, KEYS, XINFO|HELP".'
-            )
+            raise Malformed(f'The engine has no command "{name[:64]}". Write names as in "FLUSHALL, KEYS, XINFO|HELP".')
         if name.partition("|")[0] in NEEDED:
             raise Malformed(f"{name} cannot be disabled, because clients and endpoints need it.")
     return found

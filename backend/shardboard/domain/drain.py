@@ -125,7 +125,7 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, pla
     if misplaced is None and not missing:
         return  # the pair is where it was, apart from copies that the database no longer has
     if not layout.fits(mine.bdb, mine.pair, mine.node):
-        found.stay[(misplaced or leader).uid] = f"node {mine.node} has not enough capacity for it"
+        found.stay[(misplaced or leader).uid] = f"node {mine.node} does not have enough capacity for it"
         return
     if misplaced is None:
         name = layout.databases[mine.bdb].name

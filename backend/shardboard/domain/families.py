@@ -99,7 +99,9 @@ TIER = (
     _counter("redis_server_big_io_reads_bytes", "flash_read_bytes", "Bytes read from flash."),
     _counter("redis_server_big_io_writes_bytes", "flash_write_bytes", "Bytes written to flash."),
     _counter("shardboard_shard_promotions", "promotions", "Values moved from flash to RAM."),
-    _counter("redis_server_ram_clean_evictions", "demotions_clean", "Values removed from RAM that were already on flash."),
+    _counter(
+        "redis_server_ram_clean_evictions", "demotions_clean", "Values removed from RAM that were already on flash."
+    ),
     _counter("redis_server_ram_dirty_evictions", "demotions_dirty", "Values moved from RAM to flash."),
     _gauge("redis_server_big_inst_avg_read_io_queue", "queue_length", "Waiting reads of flash."),
     _counter("shardboard_shard_flash_read_errors", "read_errors", "Values on flash that could not be read."),
@@ -152,11 +154,11 @@ NODE = (
     _counter("node_network_transmit_bytes_total", "net_out", "Bytes sent by all network devices."),
     _counter("node_disk_read_bytes_total", "disk_read", "Bytes read from all disks."),
     _counter("node_disk_written_bytes_total", "disk_write", "Bytes written to all disks."),
-    _counter(
-        "node_pressure_cpu_waiting_seconds_total", "pressure_cpu", "Seconds in which a task waited for a CPU."
-    ),
+    _counter("node_pressure_cpu_waiting_seconds_total", "pressure_cpu", "Seconds in which a task waited for a CPU."),
     _counter("node_pressure_io_waiting_seconds_total", "pressure_io", "Seconds in which a task waited for I/O."),
-    _counter("node_pressure_memory_waiting_seconds_total", "pressure_memory", "Seconds in which a task waited for memory."),
+    _counter(
+        "node_pressure_memory_waiting_seconds_total", "pressure_memory", "Seconds in which a task waited for memory."
+    ),
     _counter("shardboard_agent_cpu_seconds_total", "agent_cpu", "CPU seconds of the agent."),
     _gauge("shardboard_agent_resident_memory_bytes", "agent_rss", "Resident memory of the agent."),
 )

@@ -37,7 +37,9 @@ def of_shard(bdb_uid: int, name: str, part: Part, state: Value, *, is_unreadable
     shard = f"redis:{part.uid} of {name} on node {part.node_uid}"
     found = []
     if state == FULL:
-        description = f"The flash of {shard} was full: its values stay in RAM, and the eviction policy applies when RAM is full."
+        description = (
+            f"The flash of {shard} was full: its values stay in RAM, and the eviction policy applies when RAM is full."
+        )
         found.append(Alarm("alarm_flash_full", description, "WARNING", bdb_uid, part.node_uid, part.uid))
     if state == FAILING:
         description = f"The flash of {shard} was not writable: its values stay in RAM."
@@ -52,5 +54,7 @@ def of_node(uid: int, *, promised: int, size: int) -> list[Alarm]:
     """Return the alarm of a node that has assigned more flash to shards than it has."""
     if promised <= size:
         return []
-    description = f"Shards on node {uid} were assigned {promised:,} bytes of flash, but the node has only {size:,} bytes."
+    description = (
+        f"Shards on node {uid} were assigned {promised:,} bytes of flash, but the node has only {size:,} bytes."
+    )
     return [Alarm("alarm_flash_overcommit", description, node_uid=uid, details={"promised": promised, "size": size})]

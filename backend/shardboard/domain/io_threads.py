@@ -55,7 +55,9 @@ def fault(threads: int, hosts: Sequence[Host]) -> RequestFault | None:
         return None
     for host in hosts:
         if host.engine and _series(host.engine) < 8:
-            sentence = f"{FIELD} requires Valkey 8, but node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
+            sentence = (
+                f"{FIELD} requires Valkey 8, but node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
+            )
             return RequestFault("invalid", "not_supported", sentence, FIELD)
     smallest = min(hosts, key=lambda host: host.cores)
     if threads > smallest.cores:

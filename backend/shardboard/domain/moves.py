@@ -1,7 +1,7 @@
-"""One change of where a pair's copies are, and what comes next on the way: decided from what is seen, never from memory.
+"""A change of the nodes of a pair's copies, and the next step of it, derived from the observed state only.
 
-A move puts a newcomer beside the pair's shards, as a replica of who leads, and lets one go when the newcomer is in sync. If the
-one that goes leads, the newcomer takes over first. So there is never a moment with fewer copies than before.
+A move adds a new shard to the pair as a replica of the primary, and removes the old one when the new one is in sync. If the old
+one is the primary, the new one is promoted first. There are never fewer copies than before.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,68 +20,68 @@ SHARE: dict[Step, float] = {
     "end": 0.95,
     "done": 1.0,
 }
-"""How much of a move is behind it when the step begins."""
+"""Progress of a move at the start of each step."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """Any part may be missing: without `leaves` a copy is added, without `newcomer` one is taken away, with neither
-    only the lead changes."""
+    """Each part is optional. Without `leaves` a copy is added, without `newcomer` one is removed, and without both only the primary
+    role changes."""
 
     bdb: int
     pair: int
     title: str
-    """For a person, in the imperative."""
+    """Description for users, in the imperative."""
     leaves: int | None = None
-    """The shard that goes."""
+    """Uid of the shard to remove."""
     newcomer: int | None = None
-    """The uid of the shard that comes."""
+    """Uid of the shard to add."""
     to: int | None = None
-    """The newcomer's node."""
+    """Node of the new shard."""
     leads: int | None = None
-    """A shard of the pair that has the lead handed over to it, before anything is copied."""
+    """A shard of the pair that is promoted before anything is copied."""
     takes_lead: bool = False
-    """The newcomer leads in the end, whoever led before."""
+    """Whether the new shard is promoted at the end, regardless of the current primary."""
 
     def param(self) -> dict[str, Any]:
-        """As kept in an action."""
+        """Return the move as stored in an action."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class PairMember:
-    """A shard of the pair, as its row and its engine tell."""
+    """State of a shard of the pair, from its row and its engine."""
 
     uid: int
     wanted: bool
-    """False when it is only there to be removed."""
+    """False if the shard is only there to be removed."""
     answers: bool = False
     leads: bool = False
     in_sync: bool = False
-    """A replica that has all data, and that the others know."""
+    """Whether it is a replica that has all data and is known to the other shards."""
     follows: int | None = None
-    """The shard whose data a replica copies."""
+    """Uid of the shard that a replica copies from."""
     away: bool = False
-    """Its node is down, or its agent lost: it cannot be told anything."""
+    """Whether its node is down or its agent is disconnected, so that it cannot be changed."""
 
 
 @dataclass(frozen=True)
 class Next:
-    """What a move waits for."""
+    """The next step of a move."""
 
     step: Step
     promoted: int | None = None
-    """Who is to take over."""
+    """Uid of the shard to promote."""
     blocked: str = ""
-    """Why nothing can be done just now, as a sentence."""
+    """Message: why nothing can be done now."""
     waits: str = ""
-    """Why it is better not done just now, as a sentence; no machine is out of reach."""
+    """Message: why it is better to wait although all machines are reachable."""
 
 
 def next_step(move: Move, members: Mapping[int, PairMember]) -> Next:
-    """`members` are the pair's shards that have a row. A step that is done already is passed over."""
+    """Return the next step. `members` are the shards of the pair that have a row. Completed steps are skipped."""
     leader = next((each for each in members.values() if each.leads and each.wanted), None)
-    if move.leads is not None and (leader is None or leader.uid != move.leads) and _still_to_lead(move, members):
+    if move.leads is not None and (leader is None or leader.uid != move.leads) and _must_promote_first(move, members):
         promoted = members.get(move.leads)
         if promoted is None or not promoted.in_sync:
             return Next("hand_over", move.leads, blocked=f"Shard redis:{move.leads} is not in sync.")
@@ -90,30 +90,31 @@ def next_step(move: Move, members: Mapping[int, PairMember]) -> Next:
         newcomer = members.get(move.newcomer)
         if newcomer is None or not newcomer.answers:
             step: Step = "wait" if newcomer is None else "start"
-            return Next(step, blocked="" if leader else f"No primary of pair {move.pair} answers.")
+            return Next(step, blocked="" if leader else f"No primary of pair {move.pair} responds.")
         if not newcomer.in_sync and not newcomer.leads:
             return Next("copy")
         if move.takes_lead and leader is not None and leader.uid != newcomer.uid and newcomer.wanted:
             return Next("hand_over", newcomer.uid)
     leaving = members.get(move.leaves) if move.leaves is not None else None
     if leaving is not None and leaving.wanted:
-        return _let_go(move, leaving, leader, members)
+        return _remove(move, leaving, leader, members)
     if leaving is not None and not leaving.away:
         return Next("end")
     return Next("done")
 
 
-def _still_to_lead(move: Move, members: Mapping[int, PairMember]) -> bool:
-    """Once the newcomer has a row, who leads is not asked again: a failover meanwhile has its reasons."""
+def _must_promote_first(move: Move, members: Mapping[int, PairMember]) -> bool:
+    """Return whether `move.leads` must still be promoted. When the new shard has a row, this is not checked again, because a later
+    failover takes precedence."""
     return move.newcomer is None or move.newcomer not in members
 
 
-def _let_go(move: Move, leaving: PairMember, leader: PairMember | None, members: Mapping[int, PairMember]) -> Next:
+def _remove(move: Move, leaving: PairMember, leader: PairMember | None, members: Mapping[int, PairMember]) -> Next:
     if leader is None:
-        return Next("retire", blocked=f"No primary of pair {move.pair} answers.")
+        return Next("retire", blocked=f"No primary of pair {move.pair} responds.")
     if leaving.leads:
         if move.newcomer is None:
-            return Next("hand_over", blocked=f"Shard redis:{leaving.uid} leads its pair.")
+            return Next("hand_over", blocked=f"Shard redis:{leaving.uid} is the primary of its pair.")
         return Next("hand_over", move.newcomer)
     others = [each for each in members.values() if each.wanted and each.answers and each not in (leaving, leader)]
     if any(each.follows != leader.uid for each in others):
@@ -122,7 +123,7 @@ def _let_go(move: Move, leaving: PairMember, leader: PairMember | None, members:
 
 
 def first_of_pairs(moves: Iterable[tuple[int, Move]]) -> dict[int, Move]:
-    """Of numbered moves those whose turn it is: a pair's moves are made one after the other."""
+    """Return the first of the numbered moves of each pair; the moves of a pair run one after the other."""
     seen: set[tuple[int, int]] = set()
     turn = {}
     for number, move in moves:

@@ -1,15 +1,15 @@
-"""What one sample says about the condition of a shard, and what that means."""
+"""State of a shard, derived from one sample."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-REFUSES = "It refuses requests, as it does not believe its cluster to be whole"
+REFUSES = "It rejects requests because its cluster state is not ok"
 
 
 @dataclass(frozen=True)
 class Observed:
-    """In the words of the REST reference (3.3): status ok, loading, timeout, down or unknown; role master or slave;
-    link idle (in sync), in_progress or link_down. Of a primary, link is empty, or cluster_down while it refuses requests."""
+    """State in the terms of the REST reference (3.3): status ok, loading, timeout, down or unknown; role master or slave; link idle
+    (in sync), in_progress or link_down. For a primary, link is empty, or cluster_down while it rejects requests."""
 
     status: str
     role: str | None
@@ -17,13 +17,13 @@ class Observed:
     detail: str = ""
     pid: int | None = None
     started_at: float | None = None
-    """Epoch seconds, in the kernel's hundredths."""
+    """Epoch seconds, rounded to hundredths like the values of the kernel."""
     version: str = ""
-    """Of the engine: `9.1.2`; empty when its agent does not tell."""
+    """Version of the engine such as `9.1.2`; empty if its agent does not report it."""
 
 
 def observe(raw: Mapping[str, float | None]) -> Observed:
-    """From a sample's values by the agent's field names."""
+    """Return the state from the values of a sample, which have the agent's field names."""
     primary = raw["is_primary"] == 1.0
     loading = raw["loading"] == 1.0
     refuses = raw["cluster_down"] == 1.0
@@ -41,7 +41,7 @@ def observe(raw: Mapping[str, float | None]) -> Observed:
 
 
 def is_ready(status: str, role: str, link: str) -> bool:
-    """Of a primary that it serves, of a replica that it answers and has all data."""
+    """Return whether a primary serves requests, or whether a replica responds and has all data."""
     return status == "ok" and (link != "cluster_down" if role == "master" else link == "idle")
 
 

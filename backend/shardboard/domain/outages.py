@@ -1,4 +1,4 @@
-"""How long clients of the endpoints were not served, from what the proxies of all nodes saw."""
+"""Duration of outages for clients of the endpoints, derived from reports of the proxies of all nodes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 AGREE_MS = 100
-"""Clocks of two nodes that differ by more are not compared: what was a success on one could be any time on the other."""
+"""Times of two nodes are not compared if their clocks differ by more than this."""
 
 
 class SeenOutage(Protocol):
-    """What one proxy saw of one primary that was lost. Columns that end in `_ms` are by the clock of its node."""
+    """Report of one proxy about the loss of one primary. Columns that end in `_ms` use the clock of its node."""
 
     @property
     def bdb_uid(self) -> int: ...
@@ -42,26 +42,26 @@ class SeenOutage(Protocol):
 
 @dataclass(frozen=True)
 class Account:
-    """What clients of one database noticed."""
+    """Consequences of an incident for clients of one database."""
 
     unserved_ms: int | None
-    """The longest that a slot was not served at any endpoint, from the last success to the first one afterwards; None: neither a
-    client nor a canary is known to have been refused or kept waiting."""
+    """The longest time that a slot was not served at any endpoint, from the last success before to the first success after; None if
+    no client and no canary write is known to have failed or waited."""
     unserved_since_ms: int | None
-    """By the console's clock: since when a slot is not served, as far as is known."""
+    """Start of a continuing outage by the console's clock, if known."""
     served_again_ms: int | None
-    """By the console's clock: of the slots whose loss clients noticed and that are served again, the first good request of the
-    slowest one; None where there is none."""
+    """Time by the console's clock of the first successful request to the slot that was restored last. Only slots count whose loss
+    clients noticed and that are served again; None if there are none."""
     failed: int
-    """Requests that were answered with an error without having been executed,"""
+    """Requests that failed without being executed."""
     delayed: int
-    """that waited for a primary and were answered then,"""
+    """Requests that waited for a primary and then succeeded."""
     lost: int
-    """and those that the lost primary had got and not answered."""
+    """Requests that the lost primary had received but not replied to."""
 
 
 def account(seen: Sequence[SeenOutage]) -> Account:
-    """Of one database, of all that belongs to one incident."""
+    """Summarize all reports about one database in one incident."""
     losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
     gaps = [(loss, gap) for loss in losses if (gap := loss.gap()) is not None]
     open_since = [loss.noticed for loss in losses if loss.is_open]
@@ -76,12 +76,12 @@ def account(seen: Sequence[SeenOutage]) -> Account:
 
 
 class _Loss:
-    """One loss of one shard, as all proxies together saw it: it was there while it answered anyone."""
+    """One loss of one shard as reported by all proxies. The shard was up as long as it replied to any of them."""
 
     def __init__(self, first: SeenOutage, before: int | None) -> None:
         self.parts = [first]
         self._before = before
-        """When it was last known to be served before, by the console's clock."""
+        """When it was last known to be served before the loss, by the console's clock."""
 
     @property
     def noticed(self) -> int:
@@ -93,18 +93,18 @@ class _Loss:
 
     @property
     def served_at(self) -> int | None:
-        """When it was first served again, by the console's clock."""
+        """When it was served again for the first time, by the console's clock."""
         ends = [_aligned(part, part.first_success_ms) for part in self.parts if part.first_success_ms is not None]
         return min(ends, default=None)
 
     def gap(self) -> int | None:
-        """Milliseconds; None while it goes on, and where no proxy got a request meanwhile, or wrote by itself."""
+        """Return milliseconds; None while it continues, or if no proxy had a client request or a canary write in that time."""
         if self.is_open or not any(part.waited or part.failed or part.lost or part.watched for part in self.parts):
             return None
         if self._clocks_agree():
             return self._gap_of(self.parts)
         own = (self._gap_of([part for part in self.parts if part.seen_by == node]) for node in self._nodes())
-        # Each proxy's own figure is at least the true one: the smallest is nearest to it, and never too good.
+        # The value of each proxy is at least the true one, so the smallest is the most accurate and never too small.
         return min((gap for gap in own if gap is not None), default=None)
 
     def _gap_of(self, parts: Sequence[SeenOutage]) -> int | None:
@@ -127,7 +127,7 @@ class _Loss:
 
 
 def _losses(seen: Sequence[SeenOutage]) -> list[_Loss]:
-    """Of one shard. What is noticed before anyone was served again is the same loss."""
+    """Return the losses of one shard. Reports from before it was served again belong to the same loss."""
     found: list[_Loss] = []
     for each in sorted(seen, key=lambda part: (_aligned(part, part.noticed_ms), part.seen_by)):
         served_at = found[-1].served_at if found else None
@@ -146,5 +146,5 @@ def _by_shard(seen: Iterable[SeenOutage]) -> list[list[SeenOutage]]:
 
 
 def _aligned(part: SeenOutage, moment: int) -> int:
-    """A time of that node's clock, by the console's: only to say what belongs together, never for a duration on one node."""
+    """Convert a time of a node's clock to the console's clock. Used to group reports, not for durations on one node."""
     return moment - (part.ahead_ms or 0)

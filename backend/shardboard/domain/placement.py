@@ -1,7 +1,7 @@
-"""Which node gets which shard: a pure choice on what is known of the nodes.
+"""Placement of shards on nodes, as a pure function of the known nodes.
 
-Sparse spreads primaries over as many nodes as possible, dense over as few. A replica never shares its primary's node,
-and the replicas of one node's primaries are spread over the others, so that the load of a lost node is shared.
+Sparse placement spreads primaries over as many nodes as possible, dense placement uses as few as possible. A replica is never on
+the node of its primary. The replicas of one node's primaries are spread over the other nodes, to share the load of a lost node.
 """
 
 from collections import Counter
@@ -10,30 +10,30 @@ from dataclasses import dataclass
 
 SHARD_PORTS = range(20000, 25000)
 BUS_OFFSET = 5000
-"""The cluster bus is so far above the port for clients and replicas. Always set: the engine's default of 10000 falls into the
-ephemeral range."""
+"""Distance of the cluster bus port from the client port. It is always set, because the engine's default of 10000 results in ports
+in the ephemeral range."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """One node as placement sees it."""
+    """Free capacity of one node."""
 
     node_uid: int
     free_memory: int
-    """Bytes not yet promised to databases; negative when overbooked."""
+    """Bytes that are not assigned to databases; negative if overbooked."""
     shards: int
     max_shards: int
     free_flash: int | None = None
-    """Bytes of flash not yet promised to databases; None when the node has no flash."""
+    """Bytes of flash that are not assigned to databases; None if the node has no flash."""
 
     def gives(self, flash: int | None, count: int = 1) -> bool:
-        """Whether `count` shards that need so much flash may be here; None = none needed. A disk is never overbooked."""
+        """Return whether `count` shards that need `flash` bytes each fit; None = none needed. Flash is never overbooked."""
         return flash is None or (self.free_flash is not None and count * flash <= self.free_flash)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One shard of the plan."""
+    """The node of one planned shard."""
 
     pair: int
     role: str
@@ -41,7 +41,7 @@ class Placed:
 
 
 class NoRoom(Exception):
-    """Nothing fits; the message is a sentence for a person."""
+    """There is not enough capacity; the text is a message for users."""
 
 
 def place(
@@ -55,26 +55,26 @@ def place(
     shard_flash: int | None = None,
     beside: Sequence[Placed] = (),
 ) -> list[Placed]:
-    """A node for each primary and, with `replication`, for one replica of each; pairs are counted from 0.
+    """Return a node for each primary and, with `replication`, for one replica of each; pairs are counted from 0.
 
-    `beside` are shards that the database has already: the new ones are spread as if all were placed together. `policy` is
-    sparse or dense, `shard_memory` bytes per shard (0 = no limit), `shard_flash` bytes of flash (None = not on flash). With
-    `overbooking` memory is not counted; flash always is.
-    Raises NoRoom when there are too few nodes, too many shards, too little flash or, without overbooking, too little memory.
+    `beside` are existing shards of the database; the new ones are spread as if all were placed together. `policy` is sparse or
+    dense, `shard_memory` is bytes per shard (0 = no limit), `shard_flash` is bytes of flash (None = not on flash). With
+    `overbooking`, memory is not checked; flash is always checked.
+    Raises NoRoom if there are too few nodes, too many shards, too little flash or, without overbooking, too little memory.
     """
     if not rooms:
-        raise NoRoom("No node with a connected agent accepts shards; add a node, or bring an agent back.")
+        raise NoRoom("No node with a connected agent accepts shards. Add a node, or reconnect an agent.")
     if replication and len(rooms) < 2:
         raise NoRoom(
-            "Replication needs at least two nodes, because a replica on its primary's node would be lost with it."
+            "Replication needs at least two nodes, because a replica on the node of its primary would be lost together with it."
         )
     if shard_flash is not None:
         rooms = [room for room in rooms if room.free_flash is not None]
         if len(rooms) < (2 if replication else 1):
             raise NoRoom(
                 f"A database on flash{' with replication' if replication else ''} needs at least "
-                f"{'two nodes' if replication else 'one node'} with flash that accept shards, and there "
-                f"{'is one' if rooms else 'is none'}; start agents with --flash."
+                f"{'two nodes' if replication else 'one node'} with flash that accept shards, but there "
+                f"{'is one' if rooms else 'are none'}. Start agents with --flash."
             )
     plan = _Plan(rooms, 0 if overbooking else shard_memory, beside, shard_flash)
     choose = plan.densest if policy == "dense" else plan.emptiest
@@ -86,7 +86,7 @@ def place(
 
 
 class _Plan:
-    """Room left while shards are being placed."""
+    """Remaining capacity while shards are placed."""
 
     def __init__(
         self, rooms: Sequence[Room], shard_memory: int, beside: Sequence[Placed], shard_flash: int | None
@@ -115,23 +115,23 @@ class _Plan:
         return min(
             self._open(avoid),
             key=lambda room: (
-                # Before the number of replicas: counting those first put all replicas of some node on one other.
+                # Checked before the number of replicas, otherwise one node could get all replicas of another one.
                 self._partners[avoid, room.node_uid] if avoid is not None else 0,
                 self._by_role[room.node_uid, role],
                 room.shards + self._placed[room.node_uid],
-                # Round the nodes, each node's replicas on the next one: the first node with equal room got most of them.
+                # Otherwise the first of several equal nodes would get most replicas.
                 self._after(room, avoid),
             ),
         ).node_uid
 
     def _after(self, room: Room, avoid: int | None) -> int:
-        """How far behind the node to avoid, round the ring of nodes."""
+        """Return the distance from the node to avoid, in the ring of nodes."""
         uids = [each.node_uid for each in self._rooms]
         start = uids.index(avoid) if avoid in uids else 0
         return (uids.index(room.node_uid) - start) % len(uids)
 
     def densest(self, avoid: int | None) -> int:
-        # The node already used most keeps being used until it is full; among unused ones the roomiest comes first.
+        # Fill the most used node first; among unused nodes prefer the one with the most free memory.
         role = "master" if avoid is None else "slave"
         return max(
             self._open(avoid),
@@ -148,9 +148,9 @@ class _Plan:
         if not fitting:
             placed = sum(self._placed.values())
             raise NoRoom(
-                f"The nodes have no room left after {placed} shards: "
-                + ", ".join(self._say(room) for room in self._rooms)
-                + ". Make the database smaller, add a node, or allow overbooking (policy shards_overbooking)."
+                f"The nodes have no capacity left after {placed} shards: "
+                + ", ".join(self._describe(room) for room in self._rooms)
+                + ". Reduce the size of the database, add a node, or allow overbooking (policy shards_overbooking)."
             )
         return fitting
 
@@ -160,15 +160,15 @@ class _Plan:
             return False
         return self._shard_memory == 0 or (placed + 1) * self._shard_memory <= room.free_memory
 
-    def _say(self, room: Room) -> str:
+    def _describe(self, room: Room) -> str:
         free = room.free_memory / 2**30
         flash = "" if self._shard_flash is None else f" and {max(room.free_flash or 0, 0) / 2**30:.1f} GiB of flash"
         return (
-            f"node {room.node_uid} has {max(free, 0):.1f} GiB{flash} to give and runs {room.shards} of at most "
+            f"node {room.node_uid} has {max(free, 0):.1f} GiB{flash} available and runs {room.shards} of at most "
             f"{room.max_shards} shards"
         )
 
 
 def first_free_port(taken: Collection[int]) -> int | None:
-    """The lowest port that no shard of the node has; None when all are taken."""
+    """Return the lowest port that is not used by a shard of the node; None if all are used."""
     return next((port for port in SHARD_PORTS if port not in taken), None)

@@ -1,4 +1,4 @@
-"""The policy of the cluster: every rule that it knows (REST reference 3.4, and ours), with its default and its range."""
+"""The policy of the cluster: all its settings (REST reference 3.4, and extensions) with their defaults and ranges."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,7 +8,7 @@ from shardboard.domain import rules
 from shardboard.domain.rules import Flag, OneOf, Text, Whole, ruled
 
 CENTURY = 36_500
-"""Days. What is kept for longer is kept for ever: say 0."""
+"""Days. For longer retention, use 0 (unlimited)."""
 YEAR = 365 * 86_400
 COUNT = Whole(0, 2**31 - 1)
 PERCENT = Whole(0, 100)
@@ -17,28 +17,29 @@ PROXY_POLICIES = OneOf(("single", "all-master-shards", "all-nodes"))
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What is not marked as ours is the reference's; what nothing here reads is kept and sent back."""
+    """Settings are those of the reference unless marked as extensions. Settings without an effect are stored and returned."""
 
     actions_keep_days: int = ruled(30, Whole(0, CENTURY))
-    """Ours. Finished ones; 0 = for ever."""
+    """Extension. Retention of finished actions; 0 = unlimited."""
     events_keep_days: int = ruled(90, Whole(0, CENTURY))
-    """Ours. Those that are over; 0 = for ever."""
+    """Extension. Retention of events that have ended; 0 = unlimited."""
     audit_keep_days: int = ruled(400, Whole(0, CENTURY))
-    """Ours. Lines of the audit trail; 0 = for ever."""
+    """Extension. Retention of lines of the audit log; 0 = unlimited."""
     drills_enabled: bool = ruled(False, Flag())
-    """Ours. Faults on demand are for rehearsals, not for production."""
+    """Extension. Failure drills are for testing, not for production."""
     acl_pubsub_default: str = ruled("resetchannels", OneOf(("resetchannels", "allchannels")))
     auto_recovery: bool = ruled(True, Flag())
-    """The reference's default is False; a database with persistence is meant to come back."""
+    """The reference's default is False; here, databases with persistence recover automatically."""
     automatic_node_offload: bool = ruled(True, Flag())
     bigstore_migrate_node_threshold: int = ruled(8, COUNT)
     bigstore_migrate_node_threshold_p: int = ruled(0, PERCENT)
     bigstore_provision_node_threshold: int = ruled(12, COUNT)
     bigstore_provision_node_threshold_p: int = ruled(0, PERCENT)
     canary_writes_per_second: int = ruled(10, Whole(0, 50))
-    """Ours. Of the proxies, to each primary where no client writes, so that an outage is timed though nobody asks; 0 = none."""
+    """Extension. Canary writes of the proxies to each primary without client writes, to measure outages without clients; 0 =
+    none."""
     data_internode_encryption: bool = ruled(True, Flag())
-    """Of databases that are created without saying so. The reference's default is False."""
+    """Applies to databases created without this field. The reference's default is False."""
     db_conns_auditing: bool = ruled(False, Flag())
     default_bigstore_version: int = ruled(1, Whole(1, 2))
     default_fork_evict_ram: bool = ruled(True, Flag())
@@ -51,19 +52,20 @@ class Policy:
     default_shards_placement: str = ruled("dense", OneOf(("dense", "sparse")))
     default_tracking_table_max_keys_policy: int = ruled(1_000_000, COUNT)
     endpoint_rebind_propagation_grace_time: int = ruled(600, Whole(0, 86_400))
-    """Seconds that an address which clients must leave still answers. The reference's default is 15; people change clients."""
+    """Seconds for which an address that clients must no longer use still responds. The reference's default is 15, which is too
+    short for changing clients manually."""
     failure_detection_sensitivity: Literal["high", "low"] = ruled("high", OneOf(("high", "low")))
     login_lockout_counter_reset_after: int = ruled(900, Whole(1, YEAR))
     login_lockout_duration: int = ruled(1800, Whole(0, YEAR))
-    """0 = until unlocked."""
+    """0 = until the account is unlocked."""
     login_lockout_threshold: int = ruled(5, Whole(0, 1000))
-    """0 = never."""
+    """0 = no lockout."""
     master_healthcheck_api_auth: bool = ruled(True, Flag())
     max_redis_forks: int = ruled(0, Whole(0, 1000))
     max_saved_events_per_type: int = ruled(5000, Whole(0, 10_000_000))
     max_simultaneous_backups: int = ruled(4, Whole(0, 1000))
     max_slave_full_syncs: int = ruled(0, Whole(0, 1000))
-    """0 = any."""
+    """0 = unlimited."""
     metrics_auth: bool = ruled(True, Flag())
     metrics_exporter_expose_bdb_name: bool = ruled(False, Flag())
     oss_cluster_api_preferred_endpoint_type: str = ruled("ip", OneOf(("ip", "hostname")))
@@ -71,7 +73,7 @@ class Policy:
     parallel_shards_upgrade: int = ruled(0, Whole(0, 1000))
     persistent_node_removal: bool = ruled(False, Flag())
     primaries_return: bool = ruled(False, Flag())
-    """Ours. Primaries go back to their node once it is back and in sync."""
+    """Extension. Primaries return to their node when it is back and in sync."""
     rack_aware: bool = ruled(False, Flag())
     redis_migrate_node_threshold: int = ruled(4, COUNT)
     redis_migrate_node_threshold_p: int = ruled(0, PERCENT)
@@ -80,12 +82,13 @@ class Policy:
     redis_upgrade_policy: str = ruled("major", OneOf(("major", "latest")))
     repl_diskless: bool = ruled(True, Flag())
     replication_lag_alarm_bytes: int = ruled(64 << 20, Whole(0, 2**50))
-    """Ours. A replica that is further behind is told of."""
+    """Extension. A replica that is further behind raises an alarm."""
     resharding_pace: Literal["gentle", "fast"] = ruled("gentle", OneOf(("gentle", "fast")))
-    """Ours. Whether slots move at the pace that clients bear, or as fast as they can."""
+    """Extension. Whether slots move at a pace that has little effect on clients, or as fast as possible."""
     resp3_default: bool = ruled(True, Flag())
     second_factor_required: bool = ruled(False, Flag())
-    """Ours. Of users with a password here: those without a second factor switch one on as they sign in, or get no further."""
+    """Extension. Applies to users with a password in the console: users without two-factor authentication must enable it when they
+    sign in."""
     shards_overbooking: bool = ruled(True, Flag())
     show_internals: bool = ruled(False, Flag())
     show_metrics_during_state_machine: bool = ruled(True, Flag())
@@ -98,7 +101,7 @@ class Policy:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """The policy in force, whatever a store holds: what was changed over the defaults, brought into its range."""
+        """Return the policy in effect: stored changes over the defaults, limited to their ranges."""
         return cls(**rules.mended(cls, stored))
 
 

@@ -1,4 +1,4 @@
-"""Counters into rates, and which metrics there are. A restart or a missing second is a gap, never a spike or a zero."""
+"""Conversion of counters into rates, and lists of metrics. A restart or a missing second is a gap, not a spike or a zero."""
 
 from collections.abc import Iterable, Mapping
 
@@ -43,7 +43,7 @@ SHARD_METRICS = (
 (repl_lag_bytes: bytes), memory bytes, hit_ratio 0-1, *_cpu* cores, avg_ttl and *responsiveness milliseconds."""
 
 SHARD_STREAMED = 20
-"""How many of them browsers are sent every second."""
+"""Number of these metrics that are streamed to browsers every second."""
 
 BDB_METRICS = (
     "total_req",
@@ -83,7 +83,7 @@ BDB_METRICS = (
     "write_res",
     "other_res",
 )
-"""*_res, replies per second, are what endpoints count, unknown without."""
+"""*_res: replies per second, counted by endpoints; unknown without endpoints."""
 
 NODE_METRICS = (
     "cpu_user",
@@ -115,27 +115,26 @@ NODE_METRICS = (
     "bigstore_kv_ops",
     "bigstore_throughput",
 )
-"""cpu_* are shares of all cores: user, system, iowait and idle make 1; nice is contained in user, irqs and steal in system.
-*_pressure: the share of time in which something waited for the processor, for disks or for memory (the kernel's PSI, `some`).
-bigstore_*, of nodes with flash: bytes that are free there; operations on it, values that went there or came back, and bytes, per
-second."""
+"""cpu_* are shares of all cores: the sum of user, system, iowait and idle is 1; user includes nice, system includes irqs and steal.
+*_pressure: the share of time in which a task waited for the CPU, for I/O or for memory (PSI `some` of the kernel).
+bigstore_* of nodes with flash: free bytes; operations, values moved from or to flash, and bytes, each per second."""
 
 MAX_STEP = 10
-"""Seconds between two samples after which no rate is made of them."""
+"""Maximum number of seconds between two samples for which a rate is computed."""
 
 CPU_MODES = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")
 CPU_PARTS = ("cpu_nice", "cpu_irqs", "cpu_steal")
 
 
 def per_second(now: Value, before: Value, seconds: int) -> Value:
-    """The rate of a counter; None when it went backwards (it was reset) or is unknown."""
+    """Return the rate of a counter; None if it decreased (was reset) or is unknown."""
     if now is None or before is None or seconds <= 0 or now < before:
         return None
     return (now - before) / seconds
 
 
 def add(values: Iterable[Value]) -> Value:
-    """The sum, or None when a part of it is unknown: a smaller number would be a lie."""
+    """Return the sum, or None if a part of it is unknown, because a partial sum would be misleading."""
     total = 0.0
     for value in values:
         if value is None:
@@ -145,7 +144,7 @@ def add(values: Iterable[Value]) -> Value:
 
 
 def share(part: Value, rest: Value) -> Value:
-    """part / (part + rest); None without either."""
+    """Return part / (part + rest); None if it is unknown or both are zero."""
     whole = add((part, rest))
     return None if not whole or part is None else part / whole
 
@@ -153,7 +152,7 @@ def share(part: Value, rest: Value) -> Value:
 def node(
     now: Mapping[str, Value], before: Mapping[str, Value] | None, seconds: int, shards: Mapping[str, Value]
 ) -> list[Value]:
-    """One machine and its shards as a row in the order of NODE_METRICS; `shards` are sums over the shards that run there."""
+    """Return the row of a node in the order of NODE_METRICS; `shards` are sums over its shards."""
 
     def rate(name: str) -> Value:
         return per_second(now[name], before[name], seconds) if before is not None and seconds <= MAX_STEP else None

@@ -1,7 +1,7 @@
-"""Where a database's copies should be, by its placement policy, and the fewest moves that bring them there.
+"""Desired nodes of a database's copies by its placement policy, and the smallest number of moves to get there.
 
-Sparse: copies and leads spread evenly over the nodes. Dense: leads on as few nodes as have room, replicas on as few others.
-Handing a lead over costs next to nothing and a copy costs a full sync, so copies move only where handovers cannot help.
+Sparse: copies and primaries are spread evenly over the nodes. Dense: primaries are on as few nodes as possible, and replicas on as
+few other nodes. A switchover is cheap but a copy needs a full resync. Copies therefore move only if switchovers are not sufficient.
 """
 
 from collections import defaultdict, deque
@@ -13,7 +13,7 @@ from shardboard.domain.moves import Move
 
 
 def plan(layout: Layout, bdb: int, *, only_failovers: bool = False, max_operations: int | None = None) -> list[Move]:
-    """The moves of one database; afterwards `layout` is as they leave it, unless `max_operations` cuts them short."""
+    """Return the moves of one database. Afterwards `layout` shows their result, regardless of `max_operations`."""
     surplus = [] if only_failovers else _surplus(layout, bdb)
     before = _pairs(layout, bdb)
     nodes = [node for node in layout.nodes if _allowed(layout, bdb, node)]
@@ -27,7 +27,7 @@ def plan(layout: Layout, bdb: int, *, only_failovers: bool = False, max_operatio
     moves = surplus + [
         move for pair, members in before.items() for move in _difference(layout, members, layout.pair(bdb, pair))
     ]
-    # Handovers first: what is cheap helps at once, also when the rest is cut off.
+    # Switchovers first: they are cheap and take effect at once, even if the other moves are cut off.
     return sorted(moves, key=lambda move: move.to is not None)[:max_operations]
 
 
@@ -42,7 +42,8 @@ def _pairs(layout: Layout, bdb: int) -> dict[int, list[Copy]]:
 
 
 def _surplus(layout: Layout, bdb: int) -> list[Move]:
-    """Replicas beyond what the database wants, left by a movement that ended in doubt: one that is not in sync goes first."""
+    """Return removals of replicas beyond the desired number, left by a move with an unknown result. Replicas that are not in sync
+    are removed first."""
     found = []
     for members in _pairs(layout, bdb).values():
         spare = [copy for copy in members if not copy.leads]
@@ -54,7 +55,7 @@ def _surplus(layout: Layout, bdb: int) -> list[Move]:
 
 
 def _spread_copies(layout: Layout, bdb: int, nodes: list[int]) -> None:
-    """Each move takes from a node with at least two more copies than where it goes, so that it ends."""
+    """Move copies from nodes with at least two more copies than the target, so that the loop terminates."""
     while (found := _best_spread(layout, bdb, nodes)) is not None:
         layout.move(*found)
 
@@ -76,7 +77,7 @@ def _best_spread(layout: Layout, bdb: int, nodes: list[int]) -> tuple[int, int] 
         for _, source, target in ways:
             for copy in held[source]:
                 if layout.fits(bdb, copy.pair, target):
-                    # A primary moves only where leads are out of balance, too.
+                    # Prefer a primary only if the primaries are unbalanced as well.
                     if copy.leads == (leads[source] - leads[target] >= 2):
                         return copy.uid, target
                     second_best = second_best or (copy.uid, target)
@@ -86,14 +87,15 @@ def _best_spread(layout: Layout, bdb: int, nodes: list[int]) -> tuple[int, int] 
 
 
 def _spread_leads(layout: Layout, bdb: int, nodes: list[int]) -> None:
-    """Handovers in chains: each chain takes one lead from the fullest node, and gives one to a node with two less."""
+    """Switch over in chains: each chain reduces the primaries of the fullest node by one and gives one to a node with at least two
+    fewer."""
     while (chain := _chain(layout, bdb, nodes)) is not None:
         for promoted in chain:
             layout.lead(promoted)
 
 
 def _chain(layout: Layout, bdb: int, nodes: list[int]) -> list[int] | None:
-    """The shortest one, as uids of promoted replicas; None when leads are as even as handovers can make them."""
+    """Return the shortest chain as uids of promoted replicas; None if switchovers cannot improve the balance."""
     leads = {node: layout.count(node, bdb, leads=True) for node in nodes}
     candidates: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for members in _pairs(layout, bdb).values():
@@ -103,10 +105,10 @@ def _chain(layout: Layout, bdb: int, nodes: list[int]) -> list[int] | None:
                 for other in members
                 if other is not head and other.ready and other.node in leads
             ]
-    # Leads on nodes that take no shards (in maintenance, say) go first, whatever the balance.
-    strange = sorted(node for node in candidates if node not in leads and candidates[node])
-    if strange:
-        return [min(candidates[strange[0]], key=lambda each: (leads[each[0]], each))[1]]
+    # Primaries on nodes that do not accept shards (for example in maintenance) come first, regardless of the balance.
+    foreign = sorted(node for node in candidates if node not in leads and candidates[node])
+    if foreign:
+        return [min(candidates[foreign[0]], key=lambda each: (leads[each[0]], each))[1]]
     for start in sorted(leads, key=lambda node: (-leads[node], node)):
         found = _search(start, candidates, leads)
         if found:
@@ -115,7 +117,7 @@ def _chain(layout: Layout, bdb: int, nodes: list[int]) -> list[int] | None:
 
 
 def _search(start: int, candidates: Mapping[int, list[tuple[int, int]]], leads: Mapping[int, int]) -> list[int]:
-    """Breadth first from `start` to the nearest node that leads at least two pairs less."""
+    """Search breadth-first from `start` for the nearest node that has at least two fewer primaries."""
     came: dict[int, tuple[int, int]] = {}
     queue = deque([start])
     while queue:
@@ -135,7 +137,7 @@ def _search(start: int, candidates: Mapping[int, list[tuple[int, int]]], leads: 
 
 
 def _gather(layout: Layout, bdb: int, nodes: list[int], *, copies: bool) -> None:
-    """Leads to the node that leads most, what has no room there to the next; then the replicas in the same way."""
+    """Gather primaries on the node with the most primaries, and those that do not fit on the next one; then the replicas likewise."""
     for leads in (True, False):
         left = [
             next((copy for copy in members if copy.leads == leads), None) for members in _pairs(layout, bdb).values()
@@ -144,20 +146,20 @@ def _gather(layout: Layout, bdb: int, nodes: list[int], *, copies: bool) -> None
         order = sorted(nodes, key=lambda node: (-layout.count(node, bdb, leads=leads), -layout.count(node, bdb), node))
         while order and waiting:
             node = order.pop(0)
-            if not leads and _leads_all(layout, bdb, node, waiting):
+            if not leads and _has_all_primaries(layout, bdb, node, waiting):
                 continue
             for pair in sorted(waiting):
                 if _bring(layout, bdb, pair, node, leads=leads, copies=copies):
                     waiting.discard(pair)
 
 
-def _leads_all(layout: Layout, bdb: int, node: int, pairs: set[int]) -> bool:
-    """Whether none of these pairs may have its replica on the node, because their primaries are there."""
+def _has_all_primaries(layout: Layout, bdb: int, node: int, pairs: set[int]) -> bool:
+    """Return whether none of these pairs can have its replica on the node, because their primaries are there."""
     return all(any(copy.leads and copy.node == node for copy in layout.pair(bdb, pair)) for pair in pairs)
 
 
 def _bring(layout: Layout, bdb: int, pair: int, node: int, *, leads: bool, copies: bool) -> bool:
-    """Have the pair's copy of this role on the node; False when that cannot be."""
+    """Place the copy of this role on the node; return False if this is not possible."""
     members = layout.pair(bdb, pair)
     mine = next(copy for copy in members if copy.leads == leads)
     if mine.node == node:
@@ -175,7 +177,7 @@ def _bring(layout: Layout, bdb: int, pair: int, node: int, *, leads: bool, copie
 
 
 def _difference(layout: Layout, before: list[Copy], after: list[Copy]) -> list[Move]:
-    """The moves that make a pair's new places of its old ones."""
+    """Return the moves from the old nodes of a pair to its new ones."""
     there = {copy.node for copy in before}
     gone = [copy for copy in before if copy.node not in {each.node for each in after}]
     come = sorted((copy for copy in after if copy.node not in there), key=lambda copy: not copy.leads)
@@ -186,12 +188,12 @@ def _difference(layout: Layout, before: list[Copy], after: list[Copy]) -> list[M
     stays = next((copy for copy in before if copy.node == new_head.node), None)
     if not gone:
         return [relocation(layout, head, None, stays)] if stays is not None and stays is not head else []
-    if len(gone) > 1:  # primary to where the new primary is, replica to the other place
+    if len(gone) > 1:  # the primary moves to the node of the new primary, the replica to the other node
         gone.sort(key=lambda copy: not copy.leads)
         return [relocation(layout, old, new.node) for old, new in zip(gone, come, strict=False)]
     [old], [new] = gone, come
     if stays is not None:
         return [relocation(layout, old, new.node, stays if stays is not head else None)]
     takes = not old.leads
-    told = title(layout, old, to=new.node) + (" and hand it the lead" if takes else "")
-    return [Move(old.bdb, old.pair, told, leaves=old.uid, to=new.node, takes_lead=takes)]
+    text = title(layout, old, to=new.node) + (" and promote it" if takes else "")
+    return [Move(old.bdb, old.pair, text, leaves=old.uid, to=new.node, takes_lead=takes)]

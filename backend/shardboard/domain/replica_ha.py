@@ -1,4 +1,4 @@
-"""When replicas that were lost with a node are to be rebuilt elsewhere: not too soon, and not again and again."""
+"""Decision when to rebuild replicas that were lost with a node: after a grace period, and with cooldowns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ class Rules:
 
     enabled: bool = True
     grace: float = 600
-    """How long a node must be down."""
+    """Minimum time that a node must be down."""
     cooldown: float = 3600
-    """After a rebuild, how long the failure of another node has to wait."""
+    """Time after a rebuild before the failure of another node causes a rebuild."""
     bdb_cooldown: float = 7200
-    """The same for one database."""
+    """The same for rebuilds of one database."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A database that wants its replicas back, and the nodes that they were lost with."""
+    """A database with lost replicas, and the nodes that they were lost with."""
 
     bdb: int
     priority: int
@@ -33,13 +33,13 @@ class Rebuilt:
     bdb: int
     node: int
     ago: float
-    """Seconds since it began."""
+    """Seconds since its start."""
 
 
 def due(
     candidates: Iterable[Candidate], down_for: Mapping[int, float], earlier: Sequence[Rebuilt], rules: Rules
 ) -> list[tuple[int, int]]:
-    """(database, node) to rebuild now, in the order of priority: the highest number first."""
+    """Return pairs (database, node) to rebuild now, in descending order of priority."""
     if not rules.enabled:
         return []
     return [

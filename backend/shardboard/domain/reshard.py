@@ -1,6 +1,6 @@
-"""How the slots of a database are shared out anew when its number of pairs changes, and which of them move next.
+"""Distribution of the slots of a database when its number of pairs changes, and the order in which slots move.
 
-A pair may hold several ranges: with one range each, growing from 3 to 4 pairs would move twice as many slots as needed.
+A pair can have several ranges. With one range each, growing from 3 to 4 pairs would move twice as many slots as necessary.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from shardboard.domain.slots import SLOTS, Ranges, joined, without
 
 Spread = Mapping[int, Ranges]
-"""The slots of each pair."""
+"""Slots of each pair."""
 
 
 @dataclass(frozen=True)
 class SlotBatch:
-    """Slots that go from one pair to another."""
+    """Slots that move from one pair to another."""
 
     source: int
     target: int
@@ -26,14 +26,14 @@ class SlotBatch:
 
 
 def count(ranges: Ranges) -> int:
-    """How many slots the ranges hold."""
+    """Return the number of slots in the ranges."""
     return sum(last - first + 1 for first, last in ranges)
 
 
 def spread(held: Spread, staying: Collection[int]) -> dict[int, Ranges]:
-    """What each of the `staying` pairs shall hold: sizes that differ by at most one, with as few slots moved as possible.
+    """Return the slots of each `staying` pair: sizes differ by at most one, and as few slots as possible move.
 
-    `held` has every slot exactly once; pairs that hold slots and do not stay give all of theirs away.
+    `held` contains every slot exactly once. Pairs that do not stay lose all their slots.
     """
     left = {pair: held.get(pair, ()) for pair in {*held, *staying}}
     quota = _quota(held, staying)
@@ -55,34 +55,34 @@ def spread(held: Spread, staying: Collection[int]) -> dict[int, Ranges]:
 
 
 def batches(held: Spread, wanted: Spread) -> list[SlotBatch]:
-    """What has to move, the largest batch first. Slots that nobody holds stay where they are."""
+    """Return what has to move, the largest batch first. Slots without an owner do not move."""
     moving: dict[tuple[int, int], list[tuple[int, int]]] = {}
     owned = _in_order(held)
-    source, begin, end = next(owned, _NOBODY)
+    source, begin, end = next(owned, _UNOWNED)
     for target, first, last in _in_order(wanted):
         while end < first:
-            source, begin, end = next(owned, _NOBODY)
+            source, begin, end = next(owned, _UNOWNED)
         while begin <= last:
             if source != target:
                 moving.setdefault((source, target), []).append((max(begin, first), min(end, last)))
             if end > last:
                 break
-            source, begin, end = next(owned, _NOBODY)
+            source, begin, end = next(owned, _UNOWNED)
     found = [SlotBatch(source, target, joined(tuple(runs))) for (source, target), runs in moving.items()]
     return sorted(found, key=lambda batch: (-batch.size, batch.source, batch.target))
 
 
-_NOBODY = (-1, SLOTS, SLOTS)
+_UNOWNED = (-1, SLOTS, SLOTS)
 
 
 def _in_order(shared: Spread) -> Iterator[tuple[int, int, int]]:
-    """Pair, first and last slot of every range, by slots."""
+    """Yield pair, first and last slot of every range, ordered by slot."""
     runs = [(pair, first, last) for pair, ranges in shared.items() for first, last in ranges]
     return iter(sorted(runs, key=lambda run: run[1]))
 
 
 def after(held: Spread, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
-    """What each pair holds when these batches are done."""
+    """Return the slots of each pair after these batches."""
     left = dict(held)
     for batch in done:
         left[batch.source] = without(left[batch.source], batch.slots)
@@ -91,7 +91,7 @@ def after(held: Spread, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
 
 
 def at_once(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
-    """Those that may go on side by side, in the given order of preference: each pair gives or takes in one only."""
+    """Return batches that can run in parallel, in the given order of preference: each pair takes part in one batch at a time."""
     chosen: list[SlotBatch] = []
     busy: set[int] = set()
     for batch in waiting:
@@ -102,20 +102,20 @@ def at_once(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
 
 
 def _quota(held: Spread, staying: Collection[int]) -> dict[int, int]:
-    """How many slots each pair shall hold; the odd ones stay with those that have most."""
+    """Return the number of slots for each pair; the pairs with the most slots get the remainder."""
     size, odd = divmod(SLOTS, len(staying))
     by_holding = sorted(staying, key=lambda pair: (-count(held.get(pair, ())), pair))
     return {pair: size + (place < odd) for place, pair in enumerate(by_holding)}
 
 
 def _touches(ranges: Ranges, own: Ranges) -> bool:
-    """Whether a range of one would grow by one of the other."""
+    """Return whether the ranges of both are adjacent."""
     edges = {first - 1 for first, _ in own} | {last + 1 for _, last in own}
     return any(first in edges or last in edges for first, last in ranges)
 
 
 def _take(ranges: Ranges, wanted: int, own: Ranges) -> Ranges:
-    """`wanted` slots of `ranges`: what touches `own` first, then whole small ranges, and of the last one its end."""
+    """Return `wanted` slots of `ranges`: first those adjacent to `own`, then complete small ranges, then part of a larger one."""
     taken: list[tuple[int, int]] = []
     for first, last in sorted(ranges, key=lambda run: (not _touches((run,), own), run[1] - run[0], run[0])):
         room = wanted - count(tuple(taken))

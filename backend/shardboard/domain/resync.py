@@ -1,14 +1,14 @@
-"""How far a replica's resync is, and how long it still takes, joined from what both sides say.
+"""Progress and remaining time of a replica's resync, derived from INFO of both sides.
 
-Neither side alone will do: the replica of a diskless sync knows no total (its percent is 0 and its bytes left negative),
-and the primary calls it online before it has loaded anything. Two ways lead to a copy:
+One side is not sufficient: the replica of a diskless sync does not know the total size (its percent is 0, its bytes left are
+negative), and the primary reports it as online before it has loaded the data. There are two kinds of full copies:
 
-* An empty replica loads what arrives, as it arrives. Its keys of those that the primary saves are the measure.
-* Any other writes what arrives to disk and loads it afterwards. While the primary saves and sends, its count of keys is
-  the measure; while the replica loads, its own.
+* An empty replica loads the data while it arrives. Progress is its number of keys relative to the number that the primary saves.
+* Any other replica writes the data to disk and loads it afterwards. Progress is the number of keys that the primary has saved and
+  sent, then the bytes that the replica has loaded.
 
-After that the offsets of both tell what it still has to catch up with. Percent is the share of time: what the copy took so
-far of what it takes in all, so that it says the same as the time left.
+Afterwards the offsets of both show what the replica still has to catch up with. Percent is the elapsed share of the total time, so
+that it is consistent with the remaining time.
 """
 
 from collections.abc import Mapping
@@ -16,56 +16,56 @@ from dataclasses import dataclass, replace
 
 PHASES = ("waiting", "transfer", "load", "catching_up", "in_sync")
 SYNCED_LAG = 1 << 20
-"""Bytes that a replica may be behind and still be called in sync: what is on its way under load."""
+"""Maximum lag in bytes of a replica that counts as in sync: data in transit under load."""
 ALMOST = 99.0
-"""Percent that nothing gets beyond before it is in sync."""
+"""Maximum percent before the replica is in sync."""
 FIRST_GUESS, FIRST_SECONDS = 0.02, 0.2
-"""How much of a phase must have been seen before its pace says anything: its share, and seconds."""
+"""Minimum share and minimum seconds of a phase before its speed is estimated."""
 SENT_A_SECOND, UNPACKED_A_SECOND, KEYS_A_SECOND = 340e6, 110e6, 1e6
-"""What a replica loads from disk, as measured: bytes as sent, bytes of memory that were compressed, keys. For a database of which
-no load was seen."""
+"""Measured load speeds of a replica from disk: bytes as sent, bytes of memory that were compressed, keys. Used for databases
+without an observed load."""
 OVERHEAD = 1.5
-"""Bytes of memory for one byte as sent that is not compressed, at most."""
+"""Maximum bytes of memory for one uncompressed byte as sent."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One look at a resync."""
+    """One poll of a resync."""
 
     phase: str
     transferred: int
-    """Bytes that the replica has read so far."""
+    """Bytes that the replica has read."""
     total: int | None = None
-    """Bytes of the whole data set as sent; None while the engine does not tell: a diskless sync does only when it loads."""
+    """Size of the data set as sent, in bytes; None while unknown. A diskless sync reports it during the load only."""
     share: float | None = None
-    """How much of the phase is done, 0 to 1."""
+    """Completed share of the phase, 0 to 1."""
     told: float | None = None
-    """The same as the primary last told it, which it does only every second or two."""
+    """The share last reported by the primary, which updates it every one or two seconds."""
     whole: float | None = None
-    """Bytes of the whole phase: in a transfer judged by what had arrived when the primary told a new share, in catching up the
-    most that was behind."""
+    """Bytes of the complete phase. For a transfer: estimated from the bytes received when the primary reported a new share. For
+    catching up: the largest observed lag."""
     keys: int | None = None
-    """What the primary saves."""
+    """Number of keys that the primary saves."""
     loaded: int | None = None
-    """Keys that the replica has, when it loads what arrives as it arrives."""
+    """Number of keys that the replica has, if it loads the data while it arrives."""
     memory: int | None = None
-    """Of the primary's data, when the replica loads them from disk."""
+    """Size of the primary's data in memory, if the replica loads it from disk."""
     lag: int | None = None
-    """Bytes behind the primary, while catching up."""
+    """Bytes behind the primary while catching up."""
 
 
 @dataclass(frozen=True)
 class PhaseSpeed:
-    """How fast a phase goes, judged by the later part of it: by the last half to the last three quarters of its time."""
+    """Speed of a phase, estimated from the last half to the last three quarters of its time."""
 
     begun: float
     old: tuple[float, float]
-    """When, and the share that was done then."""
+    """Time, and the share at that time."""
     new: tuple[float, float]
-    """What will be `old` when the phase took twice as long."""
+    """The next value of `old`, used when the phase has lasted twice as long."""
 
     def on(self, when: float, share: float) -> "PhaseSpeed":
-        """With one more look. One that went back begins again."""
+        """Return the speed with another poll. A decreasing share starts the measurement again."""
         if share < self.new[1] or when < self.new[0]:
             return start(when, share)
         if when - self.new[0] >= max(FIRST_SECONDS, self.new[0] - self.begun):
@@ -73,7 +73,7 @@ class PhaseSpeed:
         return self
 
     def left(self, when: float, share: float) -> float | None:
-        """Seconds until the whole is done; None before anything can be said."""
+        """Return the seconds until the phase is complete; None before there is an estimate."""
         seconds, done = when - self.old[0], share - self.old[1]
         if share >= 1:
             return 0.0
@@ -81,25 +81,25 @@ class PhaseSpeed:
 
 
 def start(when: float, share: float) -> PhaseSpeed:
-    """The pace of a phase that begins."""
+    """Return the speed of a phase that starts."""
     return PhaseSpeed(when, (when, share), (when, share))
 
 
 @dataclass(frozen=True)
 class Course:
-    """A resync up to the last look."""
+    """A resync up to the last poll."""
 
     progress: Progress = Progress("waiting", 0)
     percent: float = 0.0
     seconds_left: float | None = None
     copying_since: float | None = None
-    """When something was first seen to be copied."""
+    """When copying was first observed."""
     pace: PhaseSpeed | None = None
-    """Of the phase that runs."""
+    """Speed of the current phase."""
 
 
 def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
-    """From INFO of both sides: replication, persistence, and the primary's memory."""
+    """Return the progress from INFO of both sides: replication, persistence, and memory of the primary."""
     transferred = max(0, _number(replica, "master_sync_read_bytes"))
     if replica.get("master_link_status") == "up":
         lag = _number(primary, "master_repl_offset") - _number(replica, "slave_repl_offset")
@@ -123,28 +123,28 @@ def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
     if size > 0 and left >= 0:  # a sync from disk knows its size
         sent = max(0, size - left)
         return Progress("transfer", sent, total=size, share=_part(sent, size), memory=memory)
-    told = _part(_number(primary, "current_save_keys_processed"), keys) or None
-    return Progress("transfer", transferred, share=told, told=told, keys=keys or None, memory=memory)
+    reported = _part(_number(primary, "current_save_keys_processed"), keys) or None
+    return Progress("transfer", transferred, share=reported, told=reported, keys=keys or None, memory=memory)
 
 
 def follow(before: Progress | None, now: Progress) -> Progress:
-    """`now`, but in nothing behind `before`: counters are updated once a second and sometimes start again."""
+    """Return `now`, but never behind `before`: counters are updated once per second and are sometimes reset."""
     if before is None:
         return _measured(None, now)
     phase = max((before.phase, now.phase), key=PHASES.index)
     transferred = max(before.transferred, now.transferred)
     total = now.total if now.total is not None else before.total
     if total is not None:
-        total = max(total, transferred)  # what is read includes the marks around the data
-    if phase != now.phase:  # a new attempt: nothing of it is told before it is where the last one was
+        total = max(total, transferred)  # the bytes read include the delimiters around the data
+    if phase != now.phase:  # a new attempt is not reported before it has reached the progress of the previous one
         return Progress(phase, transferred, total=total)
     same = before if before.phase == now.phase else None
     return replace(_measured(same, now), transferred=transferred, total=total)
 
 
 def _measured(before: Progress | None, now: Progress) -> Progress:
-    """With the share that only a second look gives, or better than the first."""
-    keys = now.keys or (before.keys if before is not None else None)  # not told any more when all is sent
+    """Return `now` with a share that needs a previous poll, or is more accurate with it."""
+    keys = now.keys or (before.keys if before is not None else None)  # no longer reported when everything is sent
     if now.loaded is not None:
         return replace(now, keys=keys, share=_part(now.loaded, keys) if keys else None)
     if now.lag is not None:
@@ -152,7 +152,7 @@ def _measured(before: Progress | None, now: Progress) -> Progress:
         return replace(now, whole=whole, share=1 - now.lag / whole if whole else None)
     if now.told is None:
         return replace(now, keys=keys)
-    # While the primary's count stands still, bytes go on arriving: as many as there were for the share that it told.
+    # While the primary's count is unchanged, more bytes arrive: estimate the share from the bytes at its last change.
     known = before.whole if before is not None and before.told == now.told else None
     whole = known or now.transferred / now.told
     share = max(now.told, min(0.99, now.transferred / whole)) if whole else now.told
@@ -160,7 +160,8 @@ def _measured(before: Progress | None, now: Progress) -> Progress:
 
 
 def advance(course: Course, seen: Progress, when: float, load_rate: float | None = None) -> Course:
-    """One more look, at the moment `when`. `load_rate` is what the database's last load took, in bytes as sent a second."""
+    """Return the state after a poll at time `when`. `load_rate` is the speed of the database's last load in bytes as sent per
+    second."""
     before, now = course.progress, follow(course.progress, seen)
     pace = course.pace if now.phase == before.phase else None
     if now.share is not None:
@@ -172,7 +173,7 @@ def advance(course: Course, seen: Progress, when: float, load_rate: float | None
 
 
 def _left(now: Progress, pace: PhaseSpeed | None, when: float, load_rate: float | None) -> float | None:
-    """Seconds until in sync: what is left of the phase, and of the load that follows it."""
+    """Return the seconds until the replica is in sync: the rest of the phase, and the load that follows it."""
     if pace is None or now.share is None:
         return None
     left, size = pace.left(when, now.share), now.total or now.whole
@@ -185,14 +186,14 @@ def _left(now: Progress, pace: PhaseSpeed | None, when: float, load_rate: float 
 
 
 def _percent(now: Progress, elapsed: float, left: float | None) -> float:
-    """The share of time: percent and time left say the same."""
+    """Return the percent of the total time, consistent with the remaining time."""
     if now.phase == "in_sync":
         return 100.0
     return min(ALMOST, 100 * elapsed / (elapsed + left)) if left is not None and elapsed + left > 0 else 0.0
 
 
 def load_seconds(size: float, memory: int, keys: int, rate: float | None = None) -> float:
-    """How long a replica will load `size` bytes from disk: at the rate of the last time, or as was measured elsewhere."""
+    """Return how long a replica loads `size` bytes from disk, from the last observed speed or from measured defaults."""
     if rate:
         return size / rate
     return size / SENT_A_SECOND + max(0.0, memory - OVERHEAD * size) / UNPACKED_A_SECOND + keys / KEYS_A_SECOND

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 ManagementRole = Literal["admin", "cluster_member", "cluster_viewer", "db_member", "db_viewer", "user_manager", "none"]
-"""What a user may do here (REST reference 2.8)."""
+"""Permissions in the console (REST reference 2.8)."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """A role, and what its users may do here."""
+    """A role with its permissions in the console."""
 
     uid: int
     name: str
     management: str
     bdb_uids: Sequence[int] = ()
-    """Databases that it reaches; empty: all."""
+    """Databases that it gives access to; empty: all."""
 
 
 BUILT_IN: Mapping[int, Role] = {
@@ -30,13 +30,13 @@ BUILT_IN: Mapping[int, Role] = {
         Role(6, "None", "none"),
     )
 }
-"""Those that are always there and never change."""
+"""Roles that always exist and cannot be changed."""
 
 
 LIMITED: frozenset[str] = frozenset({"db_member", "db_viewer"})
-"""Management roles that may reach some databases only; what the others do concerns the whole cluster."""
+"""Management roles that can be limited to some databases; the other roles apply to the complete cluster."""
 
 
 def uid_of(management: str) -> int:
-    """Of the built-in role with that management role; 0: there is none."""
+    """Return the uid of the built-in role with this management role; 0 if there is none."""
     return next((role.uid for role in BUILT_IN.values() if role.management == management), 0)

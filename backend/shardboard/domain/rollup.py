@@ -1,8 +1,8 @@
-"""How each metric is rolled up, as data; and merging the rows of shorter intervals into one of a longer interval.
+"""Aggregation rules of metrics, and the merge of rows of short intervals into rows of longer intervals.
 
-A frame holds every series of one topic in one interval: columns of float32, one value per uid, NaN = unknown. Frames of
-1 s have the metrics only. Longer ones also have, per metric that needs it, the seconds that are known (`#name`: a mean of
-means is only right when weighted by them), the highest value of one second (`name_max`) and the lowest (`name_min`).
+A frame contains all series of one topic in one interval: float32 columns with one value per uid, NaN = unknown. Frames of 1 s
+contain only the metrics. Longer frames also contain, for metrics that need it, the number of known seconds (`#name`; a mean of
+means must be weighted by it), the highest value of one second (`name_max`) and the lowest (`name_min`).
 """
 
 from array import array
@@ -55,13 +55,13 @@ LAST = frozenset(
         *flash_rates.LAST,
     }
 )
-"""Gauges that say how things stand: the newest known value. Everything else is a mean over the known seconds."""
+"""Gauges whose newest known value is used. All other metrics are means over the known seconds."""
 
 SHARES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "hit_ratio": (("read_hits",), ("read_misses",)),
     **flash_rates.SHARES,
 }
-"""Ratios, computed anew from their parts: the first ones / all."""
+"""Ratios, computed from their parts: the sum of the first metrics divided by the sum of all."""
 
 PEAKS = frozenset(
     {
@@ -82,10 +82,10 @@ PEAKS = frozenset(
         "memory_pressure",
     }
 )
-"""Metrics whose highest second is kept beside the value."""
+"""Metrics whose highest second is stored in addition."""
 
 LOWS = frozenset({"total_req", "read_req", "write_req"})
-"""Metrics whose lowest second is kept, too: a pause of some seconds hardly shows in the mean of a long interval."""
+"""Metrics whose lowest second is stored in addition: a pause of a few seconds hardly shows in the mean of a long interval."""
 
 _OF_FLASH = (
     frozenset(FLASH_METRICS) - flash_rates.LAST - flash_rates.SHARES.keys() - {"flash_read_p50", "flash_read_p99"}
@@ -94,23 +94,23 @@ KNOWN_TOGETHER: Mapping[str, frozenset[str]] = {
     "shards": frozenset(COUNTERS) - {"ingress_bytes", "egress_bytes"} | {"total_req"},
     **dict.fromkeys(("flash", "flash_shards"), _OF_FLASH),
 }
-"""Rates of a shard that are known in the same seconds: of one process, and no reset between. How many seconds that are is kept
-once for all of them, as LEADS says, not once for each: hundreds of shards make most of what is stored."""
+"""Rates of a shard that are known in the same seconds, because they depend on the same process and the same reset. The number of
+known seconds is stored once for all of them (see LEADS), because hundreds of shards make up most of the stored data."""
 LEADS = {"shards": "total_req", "flash": "big_fetch_ram", "flash_shards": "big_fetch_ram"}
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One topic in the interval that begins at `t`."""
+    """Data of one topic in the interval that starts at `t`."""
 
     t: int
     uids: "array[int]"
-    """Made by `numbers`."""
+    """Created by `numbers`."""
     columns: "Mapping[str, array[float]]"
 
 
 def numbers(uids: Iterable[int]) -> "array[int]":
-    """Uids in rising order; 64 bits, because the number of an endpoint is made of two uids."""
+    """Return uids in ascending order as 64-bit integers, because the number of an endpoint combines two uids."""
     return array("q", sorted(uids))
 
 
@@ -119,12 +119,12 @@ def is_mean(metric: str) -> bool:
 
 
 def weight_of(topic: str, metric: str) -> str:
-    """The column that says in how many seconds of an interval a mean is known."""
+    """Return the column with the number of known seconds of a mean."""
     return f"#{LEADS[topic]}" if metric in KNOWN_TOGETHER.get(topic, ()) else f"#{metric}"
 
 
 def columns_of(topic: str, step: int) -> tuple[str, ...]:
-    """The columns of a frame, in the order they are stored in."""
+    """Return the columns of a frame in the stored order."""
     metrics = TOPICS[topic]
     if step == 1:
         return metrics
@@ -135,7 +135,7 @@ def columns_of(topic: str, step: int) -> tuple[str, ...]:
 
 
 def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
-    """`parts`, in order of time and each of `seconds`, as the frame of the longer interval that begins at `t`."""
+    """Merge `parts`, in order of time and each of `seconds`, into the frame of the longer interval that starts at `t`."""
     uids = parts[0].uids
     if any(part.uids != uids for part in parts[1:]):
         uids = numbers(set().union(*(part.uids for part in parts)))
@@ -159,7 +159,7 @@ def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
 
 
 def aligned(column: "array[float]", uids: "array[int]", wanted: "array[int]") -> "array[float]":
-    """A column of `uids` as one of `wanted`; NaN for those it does not have."""
+    """Return a column of `uids` as a column of `wanted`; NaN for missing uids."""
     if uids == wanted:
         return column
     values = dict(zip(uids, column, strict=True))
@@ -175,7 +175,7 @@ def _aligned(frame: Frame, wanted: "array[int]") -> Frame:
 def _mean(
     metric: str, weight: str, parts: Sequence[Frame], seconds: int, width: int
 ) -> "tuple[array[float], array[float]]":
-    """The mean over the known seconds, and how many those are."""
+    """Return the mean over the known seconds, and the number of these seconds."""
     totals, known = [0.0] * width, [0.0] * width
     for part in parts:
         values, counts = part.columns.get(metric), part.columns.get(f"#{metric}", part.columns.get(weight))
@@ -213,7 +213,7 @@ def _lower(a: float, b: float) -> float:
 
 
 def _extremes(parts: Sequence[Frame], metric: str, which: str) -> "list[array[float]]":
-    """The highest or lowest second of each part; where it was not kept, the value."""
+    """Return the highest or lowest second of each part, or the value itself if it was not stored."""
     found = (part.columns.get(f"{metric}_{which}", part.columns.get(metric)) for part in parts)
     return [column for column in found if column is not None]
 

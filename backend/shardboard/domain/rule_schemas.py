@@ -1,4 +1,4 @@
-"""Tables of settings as JSON Schema (draft 2020-12): what may be said, and what holds when nothing was."""
+"""JSON Schema (draft 2020-12) of tables of settings, with allowed values and defaults."""
 
 from dataclasses import fields
 from typing import Any
@@ -7,7 +7,7 @@ from shardboard.domain.rules import Address, Flag, ListOf, Members, OneOf, Rule,
 
 
 def of_table(table: type) -> dict[str, Any]:
-    """Of a dataclass whose fields have rules: its fields by name, each with its default."""
+    """Return the schema of a dataclass whose fields have rules, with the default of each field."""
     properties = {}
     for known in fields(table):
         default = known.default_factory() if callable(known.default_factory) else known.default
@@ -21,7 +21,7 @@ def of_table(table: type) -> dict[str, Any]:
 
 
 def of(rule: Rule) -> dict[str, Any]:
-    """Of one rule."""
+    """Return the schema of one rule."""
     match rule:
         case Flag():
             return {"type": "boolean"}

@@ -64,7 +64,7 @@ async def test_maintenance(client: httpx.AsyncClient, console: Console) -> None:
     steps = (await client.get(f"/v2/actions/{reply.json()['task_id']}")).json()["additional_info"]["steps"]
     assert [step["name"] for step in steps] == [
         "Move replica redis:4 of shop from node 2 to node 3",
-        "Hand the lead of primary redis:2 of shop over to redis:5 on node 3, then move it from node 2 to node 1",
+        "Switch over primary redis:2 of shop to redis:5 on node 3, then move it from node 2 to node 1",
     ]
 
 

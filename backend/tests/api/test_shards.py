@@ -56,7 +56,7 @@ async def test_a_primary_that_refuses_requests_is_busy_and_not_in_sync(
             shard.became(shard.role, datetime.now(UTC), serves=shard.uid != 1)
     shown = (await client.get("/v1/shards/1")).json()
     assert (shown["status"], shown["detailed_status"]) == ("active", "busy")
-    assert shown["detail"] == "It refuses requests, as it does not believe its cluster to be whole"
+    assert shown["detail"] == "It rejects requests because its cluster state is not ok"
     bdb = (await client.get("/v1/bdbs/1")).json()
     assert (bdb["shards_in_sync"], bdb["shards_total"]) == (3, 4)
 

@@ -129,7 +129,7 @@ async def test_the_cluster_may_want_complex_passwords(client: httpx.AsyncClient,
     assert (await client.put("/v1/cluster", json={"password_complexity": True})).status_code == 200
     reply = await client.post("/v1/users", json=ANN)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "password_not_complex")
-    assert "a capital letter" in reply.json()["description"]
+    assert "an uppercase letter" in reply.json()["description"]
     uid = (await client.post("/v1/users", json={**ANN, "password": "Correct-horse-1"})).json()["uid"]
     named = await client.put(f"/v1/users/{uid}", json={"password": f"{ANN['email'].upper()}a-1"})
     assert (named.status_code, named.json()["error_code"]) == (406, "password_not_complex")

@@ -59,10 +59,10 @@ def test_a_dead_nodes_copies_are_made_anew_from_their_partners() -> None:
 
 def test_the_only_copy_is_not_given_up() -> None:
     only = Copy(1, 1, 0, 2, leads=True, ready=False)
-    assert abandon(board(only), 2).stay == {1: "no other copy of its data leads"}
+    assert abandon(board(only), 2).stay == {1: "no other copy of its data is primary"}
     follower = Copy(4, 1, 0, 1, leads=False)
-    assert abandon(board(only, follower), 2).stay == {1: "no other copy of its data leads"}
-    assert drain(board(only), 2, evict=lambda _: True).stay == {1: "it is down, and no other copy leads"}
+    assert abandon(board(only, follower), 2).stay == {1: "no other copy of its data is primary"}
+    assert drain(board(only), 2, evict=lambda _: True).stay == {1: "it is down, and no other copy is primary"}
 
 
 def test_a_replica_that_lags_is_not_handed_the_lead() -> None:
@@ -90,4 +90,4 @@ def test_what_does_not_fit_any_more_stays() -> None:
     layout = board(Copy(1, 1, 0, 1, leads=True), Copy(4, 1, 0, 3, leads=False), max_shards=1)
     layout._rooms[2] = replace(layout._rooms[2], shards=1)
     plan = restore(layout, 2, [RememberedCopy(1, 0, 1, True), RememberedCopy(1, 0, 2, False)])
-    assert (plan.moves, plan.stay) == ([], {4: "node 2 has no room for it"})
+    assert (plan.moves, plan.stay) == ([], {4: "node 2 does not have enough capacity for it"})

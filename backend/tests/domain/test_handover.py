@@ -16,11 +16,11 @@ def test_one_that_can_be_won_is_ordered() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"answers": False}, "does not answer"),
+        ({"answers": False}, "does not respond"),
         ({"linked": False}, "not in sync"),
         ({"behind": FAR_BEHIND + 1}, "8 MiB behind"),
         ({"epochs": {1: 7}}, "only 1 of 3 primaries"),
-        ({"epochs": {1: 7, 2: 8, 3: 7}}, "newest election"),
+        ({"epochs": {1: 7, 2: 8, 3: 7}}, "newest epoch"),
     ],
 )
 def test_one_that_would_hold_writes_back_for_nothing_is_not(change: dict[str, object], said: str) -> None:

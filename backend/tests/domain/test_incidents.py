@@ -80,7 +80,7 @@ def test_a_window_that_ends_loses_nothing() -> None:
     assert found.state == "down"
     assert len(found.failovers) == 2
     assert found.databases[0].account.unserved_ms == 600
-    assert "lost" not in headline(found, NAMES, ms(500_000)).replace("lost without an answer", "")
+    assert "lost" not in headline(found, NAMES, ms(500_000)).replace("lost without a reply", "")
 
 
 def test_while_it_goes_on() -> None:
@@ -102,7 +102,7 @@ def test_it_is_not_over_while_a_copy_is_missing() -> None:
 def test_where_no_proxy_saw_a_request_nothing_is_claimed() -> None:
     found = told(STORY)
     assert found.databases[0].account.unserved_ms is None
-    assert "; how long clients waited is not known; 2 shards failed over" in headline(found, NAMES, NOW)
+    assert "; it is unknown how long clients waited; 2 shards failed over" in headline(found, NAMES, NOW)
 
 
 def test_the_second_worst_is_named_and_all_others_are_bounded() -> None:
@@ -206,12 +206,12 @@ class TestReport:
         assert text.startswith(
             "# Node 2 down, 2026-03-01 04:00:00.000 UTC\n\nNode 2 was down for 41 s; demo was not served for 0.6 s; "
         )
-        assert "| Cause | drill ordered by ann |" in text
+        assert "| Cause | drill requested by ann |" in text
         assert "| Seen by | agents on nodes 1 and 3 reached none of its shards |" in text
         assert "| demo | 0-5460,8000 | 0.6 s | 2026-03-01 04:00:00.300 UTC | 0.22 s | 2 | 6 | 1 |" in text
         assert "| Received in resyncs | 4 MiB |" in text
         assert (
-            "| 2026-03-01 04:00:00.220 UTC | demo | redis:2 → redis:8 | 0.22 s | 0.2 s | nothing that was last told of | FORCE |"
+            "| 2026-03-01 04:00:00.220 UTC | demo | redis:2 → redis:8 | 0.22 s | 0.2 s | none (by last reported offset) | FORCE |"
             in text
         )
         assert (

@@ -48,7 +48,7 @@ def test_more_threads_than_cores_are_refused() -> None:
 def test_an_engine_before_8_is_refused_and_one_that_is_not_known_is_not() -> None:
     fault = io_threads.fault(2, [host(8, 1), host(8, 1, "7.2.4", 3)])
     assert fault is not None
-    assert fault.sentence == "io_threads needs Valkey 8; node 3 has 7.2.4. Upgrade it, or send 1."
+    assert fault.sentence == "io_threads requires Valkey 8, but node 3 has 7.2.4. Upgrade it, or send 1."
     assert io_threads.fault(1, [host(1, 9, "7.2.4")]) is None
     assert io_threads.fault(2, [host(8, 1, "")]) is None
 

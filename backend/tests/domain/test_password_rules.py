@@ -10,12 +10,12 @@ from shardboard.domain.password_rules import fault
 @pytest.mark.parametrize(
     ("password", "lacks"),
     [
-        ("alllowercase", "lacks a capital letter, a digit and another character"),
+        ("alllowercase", "lacks an uppercase letter, a digit and a special character"),
         ("Alllowercase-", "lacks a digit"),
-        ("ALLCAPITALS-1", "lacks a small letter"),
-        ("Nothing1Special", "lacks another character"),
+        ("ALLCAPITALS-1", "lacks a lowercase letter"),
+        ("Nothing1Special", "lacks a special character"),
         ("Aaaaa-1", "more than 3 times in a row"),
-        ("1-XAnn@example.orgX", "the user's name"),
+        ("1-XAnn@example.orgX", "the user name"),
         ("1-GRO.ELPMAXE@nnAx", "forwards or backwards"),
     ],
 )

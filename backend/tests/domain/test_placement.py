@@ -145,19 +145,19 @@ def test_a_database_on_flash_is_placed_where_flash_is_left() -> None:
     nodes = [Room(1, GIB, 0, 9), Room(2, GIB, 0, 9, 10 * GIB), Room(3, GIB, 0, 9, 3 * GIB), Room(4, GIB, 0, 9, GIB)]
     assert on_flash(nodes, 2 * GIB, pairs=1) == {2, 3}
     assert on_flash(nodes, 0) == {2, 3, 4}, "all in RAM for now: its values must find flash later"
-    with pytest.raises(NoRoom, match=r"node 3 has 1.0 GiB and 3.0 GiB of flash to give"):
+    with pytest.raises(NoRoom, match=r"node 3 has 1.0 GiB and 3.0 GiB of flash available"):
         on_flash(nodes, 2 * GIB)
-    with pytest.raises(NoRoom, match="at least two nodes with flash that accept shards, and there is one"):
+    with pytest.raises(NoRoom, match="at least two nodes with flash that accept shards, but there is one"):
         on_flash(nodes[:2], GIB)
 
 
 @pytest.mark.parametrize(
     ("nodes", "memory", "sentence"),
     [
-        ([], 0, "No node with a connected agent accepts shards; add a node, or bring an agent back."),
+        ([], 0, "No node with a connected agent accepts shards. Add a node, or reconnect an agent."),
         (equal_rooms(1), 0, "Replication needs at least two nodes"),
-        (equal_rooms(2, most=1), 0, "node 1 has 100.0 GiB to give and runs 0 of at most 1 shards"),
-        (equal_rooms(2, free=3 * GIB), 2 * GIB, "no room left after 2 shards: node 1 has 3.0 GiB to give"),
+        (equal_rooms(2, most=1), 0, "node 1 has 100.0 GiB available and runs 0 of at most 1 shards"),
+        (equal_rooms(2, free=3 * GIB), 2 * GIB, "no capacity left after 2 shards: node 1 has 3.0 GiB available"),
         ([Room(1, -GIB, 3, 9), Room(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB to give"),
     ],
 )

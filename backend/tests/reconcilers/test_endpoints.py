@@ -319,7 +319,7 @@ async def test_one_that_has_to_change_is_told_and_both_answer(
     assert (bound, list(retiring)) == ([2], ["1"])
     [moved] = await recorded(console, "endpoint_moved")
     assert moved.startswith(
-        "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000: the old one answers for 10 min"
+        "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000: the old address responds for another 10 min"
     )
     assert [end.address for end in told(agents, 2).endpoints] == ["10.0.0.2"]
     assert [end.address for end in told(agents, 1).endpoints] == ["10.0.0.2", "10.0.0.1"]

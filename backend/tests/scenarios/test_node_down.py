@@ -92,7 +92,7 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     [account] = incident["databases"]
     assert account["failed"] + account["lost"] >= writer.errors, account
     assert account["delayed"] >= any(taken > late for taken in writer.taken), (account, writer.taken, late)
-    assert "drill ordered by" in cluster.api.get(f"/v1/incidents/{incident['uid']}/report").text
+    assert "drill requested by" in cluster.api.get(f"/v1/incidents/{incident['uid']}/report").text
     databases.delete(cluster, uid)
 
 
