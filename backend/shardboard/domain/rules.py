@@ -1,7 +1,7 @@
-"""Which values a setting may have: a rule per field, kept beside its default, for requests and for what a store holds.
+"""Rules for the values of settings, one per field next to its default, for requests and for stored values.
 
-A request with a value that breaks its rule is refused with the rule's sentence. A stored one (an earlier release may have let
-it in) is replaced by the nearest that is allowed, or by the default: no loop may end because of what somebody once wrote.
+A request with an invalid value is refused with the message of the rule. An invalid stored value, for example from an earlier
+release, is replaced by the nearest allowed value or by the default, so that it cannot stop a background loop.
 """
 
 import re
@@ -12,22 +12,22 @@ from typing import Any, Literal, Protocol, TypeVar
 
 
 class Rule(Protocol):
-    """What the values of one field have in common."""
+    """A rule for the values of one field."""
 
     def fault(self, value: Any) -> str:
-        """What a value must be when it is not; else empty."""
+        """Return what the value must be if it is invalid, otherwise an empty string."""
         ...
 
     def mended(self, value: Any, default: Any) -> Any:
-        """The allowed value that is nearest to a stored one."""
+        """Return the allowed value nearest to a stored one."""
         ...
 
 
 @dataclass(frozen=True)
 class RequestFault:
-    """What is wrong with a wanted object, as a value: rules return it, services raise what it stands for.
+    """What is wrong with a requested object. Rules return it as a value; services raise the corresponding error.
 
-    `kind` decides the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
+    `kind` determines the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
 
     kind: Literal["schema", "invalid", "conflict"]
     code: str
@@ -37,7 +37,7 @@ class RequestFault:
 
 @dataclass(frozen=True)
 class _Strict:
-    """Stored values that break the rule give way to the default."""
+    """Invalid stored values are replaced by the default."""
 
     def fault(self, value: Any) -> str:
         raise NotImplementedError
@@ -54,7 +54,7 @@ class Flag(_Strict):
 
 @dataclass(frozen=True)
 class Whole(_Strict):
-    """A whole number from `low` to `high`, both included."""
+    """An integer from `low` to `high`, inclusive."""
 
     low: int
     high: int
@@ -80,7 +80,7 @@ class OneOf(_Strict):
 
 @dataclass(frozen=True)
 class Text(_Strict):
-    """Printable text that matches a pattern as a whole; `what` says in words which."""
+    """Printable text that matches a pattern completely; `what` describes the pattern."""
 
     what: str
     pattern: str = ".*"
@@ -107,7 +107,7 @@ class Address(_Strict):
 
 @dataclass(frozen=True)
 class ListOf(_Strict):
-    """At most `longest` values, each by one rule; of a stored list the ones that keep it stay."""
+    """A list of at most `longest` values with one rule; invalid values of a stored list are dropped."""
 
     each: Rule
     longest: int
@@ -116,7 +116,7 @@ class ListOf(_Strict):
         if not isinstance(value, list) or len(value) > self.longest:
             return f"must be a list of at most {self.longest}"
         found = next(filter(None, map(self.each.fault, value)), "")
-        return found and f"must be a list; each of it {found}"
+        return found and f"must be a list in which each item {found}"
 
     def mended(self, value: Any, default: Any) -> Any:
         if not isinstance(value, list):
@@ -126,27 +126,27 @@ class ListOf(_Strict):
 
 @dataclass(frozen=True)
 class Members(_Strict):
-    """An object of which each member has its own rule. A request may give some of them; the others stay as they are."""
+    """An object in which each member has its own rule. A request can contain some of the members; the others keep their values."""
 
     rules: Mapping[str, Rule]
 
     def fault(self, value: Any) -> str:
         if not isinstance(value, dict) or value.keys() - self.rules.keys():
-            return f"must be an object with members of {', '.join(self.rules)}"
+            return f"must be an object with some of the members {', '.join(self.rules)}"
         found = ((name, self.rules[name].fault(each)) for name, each in value.items())
         return next((f"{name} {what}" for name, what in found if what), "")
 
     def mended(self, value: Any, default: Any) -> Any:
-        given = value if isinstance(value, dict) else {}
+        stored = value if isinstance(value, dict) else {}
         found = dict(default)
         for name, rule in self.rules.items():
-            if name in given and (name in default or isinstance(given[name], dict) or not rule.fault(given[name])):
-                found[name] = rule.mended(given[name], default.get(name, {}))
+            if name in stored and (name in default or isinstance(stored[name], dict) or not rule.fault(stored[name])):
+                found[name] = rule.mended(stored[name], default.get(name, {}))
         return found
 
 
 def merged(before: Any, given: Any) -> Any:
-    """What is to be stored of an object of which a request gave some members: the others stay as they were."""
+    """Return the value to store after a request with some members of an object; the others keep their values."""
     if isinstance(before, dict) and isinstance(given, dict):
         return {**before, **{name: merged(before.get(name), value) for name, value in given.items()}}
     return given
@@ -156,7 +156,7 @@ T = TypeVar("T")
 
 
 def ruled(default: T, rule: Rule) -> T:
-    """A field of a dataclass, with its default and its rule."""
+    """Return a dataclass field with a default and a rule."""
     made: T = field(default=default, metadata={"rule": rule})
     return made
 
@@ -167,14 +167,14 @@ def rule_of(known: "Field[Any]") -> Rule:
 
 
 def faults(table: type, given: Mapping[str, Any]) -> dict[str, str]:
-    """By name, what is wrong with the given values of the fields that a table has; others are not looked at."""
+    """Return by name what is wrong with values of a table's fields. Other names are ignored."""
     rules = {known.name: rule_of(known) for known in fields(table)}
     found = {name: rules[name].fault(value) for name, value in given.items() if name in rules}
     return {name: what for name, what in found.items() if what}
 
 
 def mended(table: type, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a table's fields those that are stored, each with a value that its rule allows."""
+    """Return the stored fields of a table, each with an allowed value."""
     found = {}
     for known in fields(table):
         if known.name in stored:

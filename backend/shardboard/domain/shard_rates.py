@@ -1,7 +1,7 @@
-"""Raw seconds of shards into rows of metrics, and many shards into one database.
+"""Conversion of raw seconds of shards into rows of metrics, and aggregation of shards into databases.
 
-Hundreds of shards are computed every second, so values are packed in arrays and found by place: NaN = unknown, and what is
-made of it is unknown, too.
+Hundreds of shards are computed every second, so values are packed in arrays and accessed by position. NaN means unknown, and
+values derived from it are unknown as well.
 """
 
 from array import array
@@ -29,10 +29,11 @@ COUNTERS: Mapping[str, str] = {
     "fork_cpu_user": "fork_cpu_user",
     "fork_cpu_system": "fork_cpu_system",
 }
-"""Per second, from the agent's fields."""
+"""Rates per second, with the agent's fields."""
 
-_TOLD_BY_RESET = 8
-"""So many of them only ever grow: when one has not, the engine's statistics were reset, and no rate of that second is right."""
+_MONOTONIC = 8
+"""The first counters only increase. If one has decreased, the statistics of the engine were reset and all rates of this second are
+unknown."""
 
 GAUGES: Mapping[str, str] = {
     "used_memory": "used_memory",
@@ -59,7 +60,7 @@ ROW = (
     *SHARD_METRICS,
     *("instantaneous_ops_per_sec", "mem_not_counted_for_evict", "mem_size_lua", "pubsub_channels", "pubsub_patterns"),
 )
-"""Values of a computed row: a shard's metrics, and what only its database has."""
+"""Values of a computed row: the metrics of a shard, and values that only its database has."""
 PLACE = {name: place for place, name in enumerate(ROW)}
 _COMPUTED = (*COUNTERS, *GAUGES, "total_req", "hit_ratio", "main_thread_cpu_user", "repl_lag_bytes")
 _in_order = itemgetter(*(_COMPUTED.index(name) for name in ROW))
@@ -69,7 +70,7 @@ _CPU = itemgetter(*(list(COUNTERS).index(name) for name in ("main_thread_cpu", "
 
 
 class ShardRates:
-    """Knows where each value stands in what agents send.
+    """Conversion with the positions of the values that agents send.
 
     A raw sample is an array of doubles in the order of the agent's fields, with the identity of the agent's process at the
     end; a row is an array of float32 in the order of ROW.
@@ -82,16 +83,16 @@ class ShardRates:
         self._process = itemgetter(self.fields["started_at"], self.fields["boot"])
 
     def pack(self, values: Iterable[Value], boot: float) -> "array[float]":
-        """`boot` differs between agent processes: each subtracts another amount of its own traffic."""
+        """Return a raw sample. `boot` differs between agent processes, because each subtracts another amount of its own traffic."""
         raw = array("d", [nan if value is None else value for value in values])
         raw.append(boot)
         return raw
 
     def row(self, now: "array[float]", before: "array[float] | None", seconds: float) -> "array[float]":
-        """One shard in one second; `before` is its sample `seconds` earlier, None when there is none to compare with."""
+        """Return the row of one second; `before` is the sample `seconds` earlier, None if there is none to compare with."""
         if before is not None and 0 < seconds <= MAX_STEP and self._process(now) == self._process(before):
             grown = [a - b for a, b in zip(self._counters(now), self._counters(before), strict=True)]
-            reset = [delta for delta in grown[:_TOLD_BY_RESET] if delta < 0]
+            reset = [delta for delta in grown[:_MONOTONIC] if delta < 0]
             rates = _UNKNOWN if reset else [delta / seconds if delta >= 0 else nan for delta in grown]
         else:
             rates = _UNKNOWN
@@ -105,7 +106,7 @@ _UNKNOWN = [nan] * len(COUNTERS)
 
 
 def _share(part: float, rest: float) -> float:
-    """part / (part + rest); unknown without either."""
+    """Return part / (part + rest); NaN if unknown or if both are zero."""
     whole = part + rest
     return part / whole if whole > 0 else nan
 
@@ -126,10 +127,10 @@ _OF_ALL = (
 def database(
     primaries: "Sequence[array[float]]", replicas: "Sequence[array[float]]", probes: Sequence[int]
 ) -> list[float]:
-    """All shards of one database (or of several) as one row in the order of BDB_METRICS.
+    """Return all shards of one or several databases as one row in the order of BDB_METRICS.
 
-    Traffic and keys are those of the primaries, memory and processor those of all shards. `probes` are the microseconds
-    that every PING of the second took.
+    Traffic and keys are those of the primaries, memory and CPU those of all shards. `probes` are the durations of all PINGs of the
+    second in microseconds.
     """
     leading, following = summed(primaries), summed(replicas) if replicas else [0.0] * len(ROW)
     together = [a + b for a, b in zip(leading, following, strict=True)] if primaries else following
@@ -150,16 +151,16 @@ def database(
 
 
 def summed(rows: "Sequence[array[float]]") -> list[float]:
-    """Every value of ROW over all `rows`: unknown when a part of it is, a smaller number would be a lie."""
+    """Return the sum of each value of ROW; NaN if a part is unknown, because a partial sum would be misleading."""
     return list(map(sum, zip(*rows, strict=True))) if rows else [nan] * len(ROW)
 
 
 def worst(rows: "Iterable[array[float]]", name: str) -> float:
-    """The highest known value."""
+    """Return the highest known value."""
     place = PLACE[name]
     return max((row[place] for row in rows if not isnan(row[place])), default=nan)
 
 
 def _quantile(taken: Sequence[int], q: float) -> float:
-    """Milliseconds that a share `q` of the PINGs did not exceed."""
+    """Return the milliseconds that a share `q` of the PINGs did not exceed."""
     return taken[max(0, ceil(q * len(taken)) - 1)] / 1000 if taken else nan

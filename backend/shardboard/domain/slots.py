@@ -1,4 +1,4 @@
-"""Hash slots: the 16,384 parts of the key space and how they are shared out."""
+"""Hash slots: the 16,384 parts of the key space, and their distribution."""
 
 import binascii
 import itertools
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 SLOTS = 16384
 
 Ranges = tuple[tuple[int, int], ...]
-"""First and last slot of each run of slots: ascending, disjoint, none touching the next."""
+"""First and last slot of each range: ascending, disjoint, not adjacent."""
 
 
 def split(count: int) -> list[tuple[int, int]]:
-    """First and last slot of each of `count` primaries: contiguous, complete, sizes differing by at most one.
+    """Return first and last slot for each of `count` primaries: contiguous, complete, with sizes that differ by at most one.
 
     Raises ValueError unless 1 <= count <= 16384.
     """
@@ -22,23 +22,23 @@ def split(count: int) -> list[tuple[int, int]]:
 
 
 def render(ranges: Ranges) -> str:
-    """The REST form: `0-8191`, `7` for a single slot, `0-99,200-299` for several ranges, empty for none."""
+    """Return ranges in the format of the REST API: `0-8191`, `7` for a single slot, `0-99,200-299` for several, empty for none."""
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def spoken(text: str) -> str:
-    """What `render` made, in a sentence: `0–99, 200–299`."""
+    """Return a result of `render` formatted for messages: `0–99, 200–299`."""
     return text.replace("-", "–").replace(",", ", ")
 
 
 def parse(text: str) -> Ranges:
-    """What `render` made."""
+    """Parse a result of `render`."""
     ends = (each.partition("-") for each in text.split(",") if each)
     return tuple((int(first), int(last or first)) for first, _, last in ends)
 
 
 def gather(numbers: Iterable[int]) -> Ranges:
-    """The ranges that hold just these slots."""
+    """Return the ranges of these slots."""
     found: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if found and found[-1][1] == number - 1:
@@ -49,7 +49,7 @@ def gather(numbers: Iterable[int]) -> Ranges:
 
 
 def joined(*parts: Ranges) -> Ranges:
-    """The slots of all parts, which may overlap and come in any order."""
+    """Return the slots of all parts, which may overlap and be in any order."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(itertools.chain.from_iterable(parts)):
         if found and first <= found[-1][1] + 1:
@@ -60,7 +60,7 @@ def joined(*parts: Ranges) -> Ranges:
 
 
 def without(ranges: Ranges, taken: Ranges) -> Ranges:
-    """The slots of `ranges` that are not among the taken ones."""
+    """Return the slots of `ranges` that are not in `taken`."""
     found = []
     gone = iter((*taken, (SLOTS, SLOTS)))
     begin, end = next(gone)
@@ -78,7 +78,7 @@ def without(ranges: Ranges, taken: Ranges) -> Ranges:
 
 
 def head(ranges: Ranges, count: int) -> Ranges:
-    """The first `count` slots, or all when there are fewer."""
+    """Return the first `count` slots, or all if there are fewer."""
     found = []
     for first, last in ranges:
         if count <= 0:
@@ -89,17 +89,17 @@ def head(ranges: Ranges, count: int) -> Ranges:
 
 
 def each(ranges: Ranges) -> Iterator[int]:
-    """Every slot of the ranges, ascending."""
+    """Iterate over all slots of the ranges in ascending order."""
     return itertools.chain.from_iterable(range(first, last + 1) for first, last in ranges)
 
 
 def slot_of(key: str) -> int:
-    """CRC16 (XMODEM) of the key, or of its first non-empty hash tag, modulo 16,384 (Valkey Cluster specification)."""
+    """Return the CRC16 (XMODEM) of the key, or of its first nonempty hash tag, modulo 16,384 (Valkey Cluster specification)."""
     tag = key.partition("{")[2].partition("}")
     hashed = tag[0] if tag[0] and tag[1] else key
     return binascii.crc_hqx(hashed.encode(), 0) % SLOTS
 
 
 def key_of(slot: int, prefix: str = "key") -> str:
-    """Some key that hashes to `slot`."""
+    """Return a key that hashes to `slot`."""
     return next(key for key in (f"{prefix}:{number}" for number in itertools.count()) if slot_of(key) == slot)

@@ -1,4 +1,4 @@
-"""The archive that a support bundle is: text files in one directory."""
+"""The archive of a support bundle: text files in one directory."""
 
 import io
 import tarfile
@@ -8,16 +8,16 @@ from typing import IO
 
 
 class SupportBundle:
-    """A gzipped tar that is written file by file, so that its parts need not be in memory together."""
+    """A gzip-compressed tar file that is written file by file, so that its content need not fit in memory."""
 
     def __init__(self, to: IO[bytes], name: str, made_at: datetime) -> None:
-        """`name` is the directory in the archive."""
+        """Create an archive; `name` is the name of its directory."""
         self._archive = tarfile.open(fileobj=to, mode="w:gz", compresslevel=6)  # noqa: SIM115 - closed by `close`
         self._name = name
         self._made_at = made_at.timestamp()
 
     def add(self, path: str, text: str) -> None:
-        """One file, below the directory of the archive."""
+        """Add a file below the directory of the archive."""
         data = text.encode(errors="replace")
         entry = tarfile.TarInfo(f"{self._name}/{path}")
         entry.size, entry.mtime, entry.mode = len(data), int(self._made_at), 0o600
@@ -28,7 +28,7 @@ class SupportBundle:
 
 
 def csv(first: int, step: int, names: Sequence[str], series: Iterable[tuple[str, Sequence[Sequence[float]]]]) -> str:
-    """One line per object and interval: when it began (epoch seconds), the uid, and the metrics; a gap is empty."""
+    """Return one line per object and interval: its start in epoch seconds, the uid and the metrics; unknown values are empty."""
     lines = [",".join(("time", "uid", *names))]
     for uid, columns in series:
         for place, values in enumerate(zip(*columns, strict=True)):

@@ -1,4 +1,4 @@
-"""Which full syncs may begin: each node takes part in only so many at once, so that its traffic stays quick."""
+"""Admission of full resyncs: each node takes part in a limited number at the same time, so that client traffic stays fast."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,31 +6,32 @@ from dataclasses import dataclass
 
 UNLIMITED = 0
 CLUSTERS = -1
-"""A node's setting that says: as the cluster's policy."""
+"""Value of a node's setting that means: use the policy of the cluster."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A replica that copies its primary's data."""
+    """A replica that copies the data of its primary."""
 
     uid: int
-    """Of the replica."""
+    """Uid of the replica."""
     to_node: int
     from_node: int
 
     @property
     def nodes(self) -> frozenset[int]:
-        """Both ends have work with it: one forks and sends, the other receives and loads."""
+        """Both nodes have load from it: one forks and sends, the other receives and loads."""
         return frozenset((self.to_node, self.from_node))
 
 
 def limit(own: int, policy: int) -> int:
-    """`max_slave_full_syncs` in force for a node, from its own setting and the policy's; 0 is unlimited."""
+    """Return the effective `max_slave_full_syncs` of a node from its own setting and the policy; 0 is unlimited."""
     return policy if own == CLUSTERS else own
 
 
 def admit(wanted: Iterable[Transfer], running: Iterable[Transfer], limits: Mapping[int, int]) -> list[Transfer]:
-    """Those of `wanted`, in their order, that may run beside `running`. One that runs already takes no second place."""
+    """Return the transfers of `wanted`, in their order, that may run in addition to `running`. A transfer that is already running
+    does not count twice."""
     under_way = {transfer.uid: transfer for transfer in running}
     busy = Counter(node for transfer in under_way.values() for node in transfer.nodes)
     admitted = []

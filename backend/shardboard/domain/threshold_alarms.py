@@ -1,6 +1,6 @@
-"""Alarms about values that a person has set a limit for: of databases, of nodes and of the cluster (`alert_settings`).
+"""Alarms with thresholds that an administrator sets for databases, nodes and the cluster (`alert_settings`).
 
-Every alarm is named `alarm_` and the reference's name of the alert. What is not known raises nothing.
+The type of each alarm is `alarm_` followed by the name of the alert in the reference. Unknown values raise no alarm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from shardboard.domain.rates import Value
 
 PREFIX = "alarm_"
 MOST_NODES_DOWN = 1
-"""Of more than one the data of pairs may be lost."""
+"""If more nodes are down, both copies of data may be lost."""
 
 Settings = Mapping[str, Setting]
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A node as it is now."""
+    """Current state of a node."""
 
     uid: int
     is_down: bool
@@ -29,7 +29,7 @@ class Machine:
 
 
 def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Value], memory_size: int) -> list[Alarm]:
-    """`latest` is the newest second of its metrics."""
+    """Return the alarms of a database; `latest` is the last second of its metrics."""
     requests = latest.get("total_req")
     checks = (
         (
@@ -37,7 +37,7 @@ def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Va
             _percent(latest.get("used_memory"), memory_size),
             "The memory of {who} was more than {limit} % full.",
         ),
-        ("bdb_high_throughput", requests, "{who} was sent more than {limit} requests per second."),
+        ("bdb_high_throughput", requests, "{who} received more than {limit} requests per second."),
         ("bdb_high_latency", latest.get("avg_latency"), "Requests to {who} took more than {limit} µs on average."),
     )
     found = [
@@ -47,7 +47,7 @@ def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Va
     ]
     low = settings.get("bdb_low_throughput", OFF)
     if low.enabled and low.threshold is not None and requests is not None and requests < low.threshold:
-        sentence = "{who} was sent fewer than {limit} requests per second."
+        sentence = "{who} received fewer than {limit} requests per second."
         found.append(_alarm("bdb_low_throughput", sentence, settings, who=name, bdb_uid=uid))
     return found
 
@@ -55,11 +55,11 @@ def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Va
 def of_node(
     uid: int, settings: Settings, latest: Mapping[str, Value], *, memory: int, storage: float, flash: int
 ) -> list[Alarm]:
-    """`latest` is the newest second of its metrics; the others are sizes in bytes."""
+    """Return the alarms of a node; `latest` is the last second of its metrics, the other values are sizes in bytes."""
     idle, waiting = latest.get("cpu_idle"), latest.get("cpu_iowait")
     busy = 100 * (1 - idle - waiting) if idle is not None and waiting is not None else None
     checks = (
-        ("node_cpu_utilization", busy, "More than {limit} % of the processors of {who} were busy."),
+        ("node_cpu_utilization", busy, "More than {limit} % of the CPU of {who} was busy."),
         (
             "node_memory",
             _used(latest.get("available_memory"), memory),
@@ -89,19 +89,19 @@ def of_node(
 
 
 def of_cluster(settings: Settings, machines: Sequence[Machine]) -> list[Alarm]:
-    """What nodes together make worth an alert."""
+    """Return the alarms that concern the nodes together."""
     versions = sorted({machine.engine_version for machine in machines if machine.engine_version})
     down = [machine.uid for machine in machines if machine.is_down]
     checks = (
         (
             "cluster_multiple_nodes_down",
             len(down) > MOST_NODES_DOWN,
-            f"{len(down)} nodes were down at once: data of databases may be lost.",
+            f"{len(down)} nodes were down at the same time: data of databases may be lost.",
         ),
         (
             "cluster_even_node_count",
             bool(machines) and len(machines) % 2 == 0,
-            f"The cluster had {len(machines)} nodes: of an even number no half is a majority.",
+            f"The cluster had {len(machines)} nodes: with an even number, neither half is a majority.",
         ),
         (
             "cluster_inconsistent_rl_sw",
@@ -111,7 +111,7 @@ def of_cluster(settings: Settings, machines: Sequence[Machine]) -> list[Alarm]:
         (
             "cluster_too_few_nodes_for_replication",
             len(machines) < 2,
-            "The cluster had one node: replicas need a second one." if machines else "The cluster had no node.",
+            "The cluster had one node: replicas need a second one." if machines else "The cluster had no nodes.",
         ),
     )
     return [
@@ -123,7 +123,7 @@ def of_cluster(settings: Settings, machines: Sequence[Machine]) -> list[Alarm]:
 
 @dataclass(frozen=True)
 class Certificate:
-    """One that somebody has to care for; those of databases are renewed by themselves."""
+    """A certificate that an administrator must renew. Certificates of databases are renewed automatically."""
 
     alert: str
     what: str
@@ -132,14 +132,14 @@ class Certificate:
 
 
 def of_certificates(settings: Settings, certificates: Sequence[Certificate], now: datetime) -> list[Alarm]:
-    """Those that end within as many days as is set."""
+    """Return alarms for certificates that expire within the configured number of days."""
     found = []
     for certificate in certificates:
         setting = settings.get(certificate.alert, OFF)
         left = (certificate.ends - now).total_seconds() / 86_400
         if not setting.enabled or setting.threshold is None or left >= setting.threshold:
             continue
-        when = "had ended" if left <= 0 else "was to end"
+        when = "expired" if left <= 0 else "was about to expire"
         details = {"threshold": setting.threshold, "ends": certificate.ends.isoformat()}
         found.append(
             Alarm(
@@ -156,11 +156,11 @@ def _alarm(
     alert: str, sentence: str, settings: Settings, *, who: str, bdb_uid: int | None = None, node_uid: int | None = None
 ) -> Alarm:
     threshold = settings[alert].threshold
-    said = sentence.format(who=who, limit=f"{threshold:,.15g}")
+    text = sentence.format(who=who, limit=f"{threshold:,.15g}")
     details = {"threshold": threshold}
     return Alarm(
         f"{PREFIX}{alert}",
-        said[0].upper() + said[1:] if node_uid else said,
+        text[0].upper() + text[1:] if node_uid else text,
         "WARNING",
         bdb_uid,
         node_uid,
@@ -177,7 +177,7 @@ def _percent(part: Value, whole: float) -> Value:
 
 
 def _full(size: float, free: Value, available: Value) -> Value:
-    """As `df` shows it: what is reserved for the system counts neither as used nor as free."""
+    """Return the used percent as shown by `df`: space reserved for the system counts neither as used nor as free."""
     if free is None or available is None:
         return None
     return _percent(size - free, size - free + available)

@@ -1,4 +1,4 @@
-"""Authorities whom an administrator has the console trust, outside of the cluster."""
+"""External CAs that the console trusts in addition, configured by an administrator."""
 
 import ssl
 
@@ -6,7 +6,7 @@ LONGEST = 65_536
 
 
 def ca_fault(pem: str) -> str:
-    """Why these are no certificates to trust (PEM); empty when they are, or when there are none."""
+    """Return why a PEM text contains no CA certificates, as a predicate; empty if it is valid or empty."""
     if not pem:
         return ""
     if len(pem) > LONGEST:
@@ -15,5 +15,5 @@ def ca_fault(pem: str) -> str:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError, OSError):
-        return "holds no certificates in PEM"
-    return "" if context.get_ca_certs() else "holds no certificate of an authority"
+        return "does not contain certificates in PEM format"
+    return "" if context.get_ca_certs() else "does not contain a CA certificate"

@@ -1,7 +1,7 @@
 """Shards and endpoints that an agent reports and the store does not contain.
 
-They belong to a database that is newer than the backup that the store was restored from, or to another store. Nothing is done
-to them; their uids, ports and memory count as occupied.
+They belong to a database that is newer than the backup from which the store was restored, or to another store. They are not
+changed; their uids, ports and memory count as occupied.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,18 +11,18 @@ from typing import Any
 from shardboard.domain.placement import BUS_OFFSET
 
 LARGEST_UID = 2**30
-"""Counters are not raised above this: no store has issued as many, and an agent must not be able to use them up."""
+"""Counters are not raised above this limit: no store has issued as many uids, and an agent must not be able to use them up."""
 
 
 @dataclass(frozen=True)
 class UnknownShard:
-    """A shard without a row. Sizes in bytes; 0 = unlimited or unknown."""
+    """A shard without a row. Sizes are in bytes; 0 = unlimited or unknown."""
 
     uid: int
     bdb_uid: int
     engine_id: str
     port: int | None = None
-    """None: the agent is of a release that does not report it."""
+    """None if the release of the agent does not report it."""
     bus_port: int | None = None
     memory: int = 0
     flash: int = 0
@@ -38,7 +38,7 @@ class UnknownEndpoint:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What one node has of them."""
+    """Unknown shards and endpoints of one node."""
 
     shards: tuple[UnknownShard, ...] = ()
     endpoints: tuple[UnknownEndpoint, ...] = ()
@@ -51,7 +51,7 @@ class Unknown:
         )
 
     def stored(self) -> dict[str, Any]:
-        """As JSON; empty when there is nothing."""
+        """Return the JSON form; empty if there are none."""
         if not self.shards and not self.endpoints:
             return {}
         return {"shards": [*map(asdict, self.shards)], "endpoints": [*map(asdict, self.endpoints)]}
@@ -62,16 +62,16 @@ class Unknown:
 
     @property
     def shard_ports(self) -> set[int]:
-        """Ports that no other shard can have, because clients or the cluster bus use them."""
+        """Ports that other shards cannot have, because clients or the cluster bus use them."""
         bus = {each.bus_port - BUS_OFFSET for each in self.shards if each.bus_port is not None}
         return bus | {each.port for each in self.shards if each.port is not None}
 
     @property
     def ports(self) -> set[int]:
-        """Ports that no endpoint can have."""
+        """Ports that endpoints cannot have."""
         return self.shard_ports | {each.port for each in self.endpoints}
 
 
 def next_uid(present: int, reported: Iterable[int]) -> int:
-    """The next uid to issue: `present`, or one above the highest that was reported."""
+    """Return the next uid to issue: `present`, or one above the highest reported uid."""
     return max([present, *(uid + 1 for uid in reported if uid < LARGEST_UID)])

@@ -1,4 +1,4 @@
-"""What a webhook is told: which events, in which words, and signed how."""
+"""Webhook messages: selection of events, format and signature."""
 
 import hashlib
 import hmac
@@ -13,19 +13,20 @@ from shardboard.domain.incident_begins import Told
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 State = Literal["raised", "ended", "event", "test"]
 AUDIT_KINDS = frozenset({"webhook", "syslog"})
-"""Kinds that can be told of the audit trail."""
+"""Kinds of webhooks that can receive the audit log."""
 LONGEST_URL = 2_000
 
 
 def is_for(event: Told, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
-    """Whether a webhook that wants `events` (`alarms` or `all`; `audit` are none) of at least that severity is told of it.
+    """Return whether a webhook with the filter `events` (`alarms` or `all`; `audit` selects no events) and the minimum severity
+    receives an event.
 
-    What happened while it was silent is told afterwards if it still goes on.
+    Events during a mute are sent afterwards if they are still active.
     """
     if silent_until is not None and event.time < silent_until and state(event) != "raised":
         return False
-    wanted = events == "all" or event.type.startswith("alarm_")
-    return wanted and is_severe(event.severity, min_severity)
+    selected = events == "all" or event.type.startswith("alarm_")
+    return selected and is_severe(event.severity, min_severity)
 
 
 def is_severe(severity: str, least: str) -> bool:
@@ -33,14 +34,14 @@ def is_severe(severity: str, least: str) -> bool:
 
 
 def state(event: Told) -> State:
-    """`raised` while it goes on, `ended` when it was over before anybody was told, `event` of what has no duration."""
+    """Return `raised` while an event is active, `ended` if it ended before it was sent, `event` if it has no duration."""
     if event.ended_at is not None:
         return "ended"
     return "raised" if event.details.get("open") else "event"
 
 
 def message(event: Told, what: State, cluster: str) -> dict[str, Any]:
-    """The body. Chat services show `text`; the rest is for programs."""
+    """Return the message body. Chat services show `text`; the other fields are for programs."""
     details = {name: value for name, value in event.details.items() if name != "open"}
     return {
         "text": text(event.description, event.severity, what, cluster),
@@ -64,10 +65,10 @@ def message(event: Told, what: State, cluster: str) -> dict[str, Any]:
 
 
 def audit_message(lines: Sequence[tuple[audit.Line, str]], cluster: str) -> dict[str, Any]:
-    """The body of some lines of the audit trail, each with its link."""
+    """Return the message body of lines of the audit log, each with its link."""
     first, last = lines[0][0].uid, lines[-1][0].uid
     return {
-        "text": f"[AUDIT] {cluster}: {audit.named(first, last)} of the audit trail",
+        "text": f"[AUDIT] {cluster}: {audit.named(first, last)} of the audit log",
         "cluster": cluster,
         "state": "audit",
         "lines": [{**audit.told(line), "link": link} for line, link in lines],
@@ -75,38 +76,38 @@ def audit_message(lines: Sequence[tuple[audit.Line, str]], cluster: str) -> dict
 
 
 def trial(cluster: str, by: str) -> dict[str, Any]:
-    """What is sent to try it out."""
-    said = f"This is a test, sent by {by}."
-    return {"text": text(said, "INFO", "test", cluster), "cluster": cluster, "state": "test", "event": None}
+    """Return a test message."""
+    sentence = f"This is a test message, sent by {by}."
+    return {"text": text(sentence, "INFO", "test", cluster), "cluster": cluster, "state": "test", "event": None}
 
 
 def text(description: str, severity: str, what: State, cluster: str) -> str:
-    """One line."""
-    begins = {"ended": "ENDED", "test": "TEST"}.get(what, severity)
-    return f"[{begins}] {cluster}: {description}"
+    """Return a message in one line."""
+    prefix = {"ended": "ENDED", "test": "TEST"}.get(what, severity)
+    return f"[{prefix}] {cluster}: {description}"
 
 
 def headers(secret: str, body: bytes, delivery: str) -> Mapping[str, str]:
-    """`delivery` is the same when something is sent again, so that a receiver may take it once."""
-    told = {"Content-Type": "application/json", "X-Shardboard-Delivery": delivery}
+    """Return the HTTP headers. `delivery` is the same if a message is sent again, so that receivers can detect duplicates."""
+    found = {"Content-Type": "application/json", "X-Shardboard-Delivery": delivery}
     if secret:
-        told["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
-    return told
+        found["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+    return found
 
 
 def url_fault(url: str) -> str:
-    """Why nothing can be sent there; empty when it can."""
+    """Return why a URL is not a valid target, as a predicate; empty if it is valid."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return "is no URL"
+        return "is not a URL"
     if len(url) > LONGEST_URL or not url.isprintable() or " " in url:
-        return f"is a URL of at most {LONGEST_URL} printable characters without spaces"
+        return f"must be a URL of at most {LONGEST_URL} printable characters without spaces"
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return "begins with https:// or http:// and names a host"
+        return "must start with https:// or http:// and contain a host"
     if parts.username is not None or parts.password is not None:
-        return "must not contain a user or a password: everybody who may see it would have them"
+        return "must not contain a user or a password, because they would be visible to other users"
     return ""
 
 

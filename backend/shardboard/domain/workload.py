@@ -1,7 +1,7 @@
-"""What a load generator is to do, in the words of memtier_benchmark: options, what they must satisfy, what they ask of a database.
+"""Workloads of load generators in terms of memtier_benchmark: options, their validation, and their requirements for a database.
 
-A workload is a mapping of option names (with underscores) to values. It never says where the target is nor how to log in: that is
-the console's business.
+A workload is a mapping of option names (with underscores) to values. It does not contain the target or credentials; the console
+adds these.
 """
 
 import re
@@ -14,7 +14,7 @@ Kind = Literal["integer", "number", "flag", "text", "requests", "commands"]
 
 @dataclass(frozen=True)
 class Option:
-    """`least` and `most` bound numbers, `pattern` describes text."""
+    """An option. `least` and `most` are limits of numbers, `pattern` describes text."""
 
     kind: Kind
     default: Any = None
@@ -33,22 +33,22 @@ _SIZES = ("data_size", "data_size_range", "data_size_list")
 
 OPTIONS: dict[str, Option] = {
     "requests": Option(
-        "requests", 10_000, 1, 10**12, short="n", means='Per client; "allkeys" = once through the key range.'
+        "requests", 10_000, 1, 10**12, short="n", means='Per client; "allkeys" = once over the key range.'
     ),
-    "test_time": Option("integer", None, 1, 7 * 86_400, means="Seconds; instead of requests."),
+    "test_time": Option("integer", None, 1, 7 * 86_400, means="Seconds; replaces requests."),
     "threads": Option("integer", 4, 1, 256, short="t"),
     "clients": Option("integer", 50, 1, 10_000, short="c", means="Connections per thread."),
-    "clients_start": Option("integer", None, 1, 10_000, means="Staircase: how many clients per thread to begin with."),
+    "clients_start": Option("integer", None, 1, 10_000, means="Staircase: initial number of clients per thread."),
     "clients_step": Option("integer", None, 1, 10_000),
     "step_duration": Option("integer", None, 1, 86_400, means="Seconds per step of the staircase."),
-    "pipeline": Option("integer", 1, 1, 10_000, means="Requests under way per connection."),
-    "ratio": Option("text", "1:10", pattern=_PAIR, means="SETs to GETs."),
+    "pipeline": Option("integer", 1, 1, 10_000, means="Concurrent requests per connection."),
+    "ratio": Option("text", "1:10", pattern=_PAIR, means="Ratio of SETs to GETs."),
     "rate": Option(
         "number",
         None,
         0.1,
         10**9,
-        means="Open loop: requests per second in all, sent by schedule whatever the replies do.",
+        means="Open loop: total requests per second, sent on schedule regardless of replies.",
     ),
     "rate_limiting": Option("integer", None, 1, 10**9, means="Requests per second and connection."),
     "protocol": Option("text", "redis", pattern="redis|resp2|resp3", short="P"),
@@ -60,11 +60,11 @@ OPTIONS: dict[str, Option] = {
     "multi_key_get": Option("integer", None, 0, 10_000),
     "select_db": Option("integer", None, 0, 10_000),
     "distinct_client_seed": Option(
-        "flag", False, means="Without it every client uses the same keys in the same order."
+        "flag", False, means="Otherwise all clients use the same keys in the same order."
     ),
-    "randomize": Option("flag", False, means="Without it every run uses the same keys in the same order."),
-    "command": Option("commands", None, means="Commands in place of SET and GET; __key__ and __data__ are filled in."),
-    "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", means="Bytes of a value."),
+    "randomize": Option("flag", False, means="Otherwise all runs use the same keys in the same order."),
+    "command": Option("commands", None, means="Commands that replace SET and GET; __key__ and __data__ are placeholders."),
+    "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", means="Size of a value in bytes."),
     "data_offset": Option("integer", None, 0, 512 * 2**20),
     "random_data": Option("flag", False, short="R"),
     "data_size_range": Option("text", None, pattern=_RANGE),
@@ -78,7 +78,7 @@ OPTIONS: dict[str, Option] = {
         "text",
         "R:R",
         pattern=f"{_KEY_PATTERN}:{_KEY_PATTERN}",
-        means="Of SETs and GETs: R random, S in turn, P in turn and shared out, G gaussian, Z zipf.",
+        means="For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.",
     ),
     "key_stddev": Option("number", None, 0.000_001, MAX_KEY),
     "key_median": Option("number", None, 0, MAX_KEY),
@@ -95,14 +95,14 @@ _COMMAND_FIELDS = {"command", "ratio", "key_pattern"}
 
 @dataclass(frozen=True)
 class Wrong:
-    """An option and a sentence on what it must be."""
+    """An invalid option, with a message that states what it must be."""
 
     option: str
     sentence: str
 
 
 def check(workload: Mapping[str, Any]) -> Wrong | None:
-    """The first thing that no load generator could carry out."""
+    """Return the first error that prevents load generators from executing the workload, or None."""
     return next(_faults(workload), None)
 
 
@@ -110,7 +110,7 @@ def _faults(workload: Mapping[str, Any]) -> Iterator[Wrong]:
     for name, value in workload.items():
         option = OPTIONS.get(name)
         if option is None:
-            yield Wrong(name, f"{name} is no option of a workload.")
+            yield Wrong(name, f"{name} is not an option of a workload.")
         elif value is not None and (sentence := _fault(name, option, value)):
             yield Wrong(name, sentence)
     yield from _contradictions(workload)
@@ -119,34 +119,34 @@ def _faults(workload: Mapping[str, Any]) -> Iterator[Wrong]:
 def _fault(name: str, option: Option, value: Any) -> str:
     match option.kind:
         case "flag":
-            return "" if isinstance(value, bool) else f"{name} is either true or false."
+            return "" if isinstance(value, bool) else f"{name} must be true or false."
         case "text":
             fits = isinstance(value, str) and re.fullmatch(option.pattern, value) is not None
-            return "" if fits else f"{name} does not look as it must: {_looks(option)}."
+            return "" if fits else f"{name} has an invalid format. Expected: {_format(option)}."
         case "commands":
             return _commands_fault(value)
         case "requests" if value == "allkeys":
             return ""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not (whole or (option.kind == "number" and isinstance(value, float))):
-        return f"{name} is a number{' or allkeys' if option.kind == 'requests' else ''}."
+        return f"{name} must be a number{' or allkeys' if option.kind == 'requests' else ''}."
     least, most = option.least or 0, option.most or float("inf")
-    return "" if least <= value <= most else f"{name} must be from {_plain(least)} to {_plain(most)}."
+    return "" if least <= value <= most else f"{name} must be between {_plain(least)} and {_plain(most)}."
 
 
 def _commands_fault(value: Any) -> str:
     if not isinstance(value, list) or not 1 <= len(value) <= 100:
-        return "command is a list of 1 to 100 commands."
+        return "command must be a list of 1 to 100 commands."
     for each in value:
         if not isinstance(each, Mapping) or not each.get("command") or each.keys() - _COMMAND_FIELDS:
-            return "Each command has the fields command, ratio and key_pattern."
+            return "Each command must have the field command, and can have the fields ratio and key_pattern."
         if not isinstance(each["command"], str) or len(each["command"]) > 10_000 or "\0" in each["command"]:
-            return "A command is text."
+            return "The field command of a command must be text."
         ratio = each.get("ratio", 1)
         if not isinstance(ratio, int) or isinstance(ratio, bool) or not 0 <= ratio <= 10**9:
-            return "The ratio of a command is a whole number."
+            return "The ratio of a command must be an integer."
         if not re.fullmatch(_KEY_PATTERN, each.get("key_pattern", "R")):
-            return "The key_pattern of a command is R, S, P, G or Z."
+            return "The key_pattern of a command must be R, S, P, G or Z."
     return ""
 
 
@@ -155,28 +155,28 @@ def _contradictions(workload: Mapping[str, Any]) -> Iterator[Wrong]:
     for names in (("test_time", "requests"), ("rate", "rate_limiting"), _SIZES):
         both = [name for name in names if name in given]
         if len(both) > 1:
-            yield Wrong(both[1], f"{both[0]} and {both[1]} exclude each other.")
+            yield Wrong(both[1], f"{both[0]} and {both[1]} cannot be combined.")
     for name in ("data_size_range", "expiry_range", "num_slaves", "wait_timeout"):
         if name in given and _is_empty_range(given[name]):
-            yield Wrong(name, f"{name} ends before it begins.")
+            yield Wrong(name, f"The end of {name} must not be below its start.")
     stairs = [name for name in ("clients_start", "clients_step", "step_duration") if name in given]
     if stairs and (len(stairs) < 3 or "test_time" not in given):
-        yield Wrong(stairs[0], "A staircase needs clients_start, clients_step, step_duration and test_time.")
+            yield Wrong(stairs[0], "A staircase requires clients_start, clients_step, step_duration and test_time.")
     if given.get("ratio") == "0:0":
-        yield Wrong("ratio", "A ratio of 0:0 asks for nothing.")
+        yield Wrong("ratio", "A ratio of 0:0 results in no requests.")
     yield from _key_contradictions(given)
 
 
 def _key_contradictions(given: Mapping[str, Any]) -> Iterator[Wrong]:
     first, last = key_range(given)
     if first > last:
-        yield Wrong("key_minimum", "key_minimum is above key_maximum.")
+        yield Wrong("key_minimum", "key_minimum must not be above key_maximum.")
     pattern = str(given.get("key_pattern", OPTIONS["key_pattern"].default))
     if "P" in pattern and pattern != "P:P":
-        yield Wrong("key_pattern", "P must be on both sides: P:P.")
+        yield Wrong("key_pattern", "P must be used for both SETs and GETs: P:P.")
     for name, letter in (("key_stddev", "G"), ("key_median", "G"), ("key_zipf_exp", "Z")):
         if name in given and letter not in pattern:
-            yield Wrong(name, f"{name} needs the key pattern {letter} on at least one side.")
+            yield Wrong(name, f"{name} requires the key pattern {letter} on at least one side.")
 
 
 def _is_empty_range(text: Any) -> bool:
@@ -184,8 +184,8 @@ def _is_empty_range(text: Any) -> bool:
     return first.isdigit() and last.isdigit() and int(first) > int(last)
 
 
-def _looks(option: Option) -> str:
-    known = {_PAIR: "two numbers with a colon between, as 1:10", _RANGE: "two numbers with a hyphen between, as 10-20"}
+def _format(option: Option) -> str:
+    known = {_PAIR: "two numbers separated by a colon, such as 1:10", _RANGE: "two numbers separated by a hyphen, such as 10-20"}
     return known.get(option.pattern, option.means.rstrip(".") or option.pattern)
 
 
@@ -194,18 +194,18 @@ def _plain(number: float) -> str:
 
 
 def arguments(workload: Mapping[str, Any]) -> list[str]:
-    """As the generator is told."""
-    told: list[str] = []
+    """Return the arguments of the load generator."""
+    found: list[str] = []
     for name, value in workload.items():
         if value is None or value is False:
             continue
         if name == "command":
-            told += [word for each in value for word in _command(each)]
+            found += [word for each in value for word in _command(each)]
         elif value is True:
-            told.append(_long(name))
+            found.append(_long(name))
         else:
-            told.append(f"{_long(name)}={value}")
-    return told
+            found.append(f"{_long(name)}={value}")
+    return found
 
 
 def _command(each: Mapping[str, Any]) -> Iterator[str]:
@@ -220,32 +220,32 @@ def _long(name: str) -> str:
 
 
 def key_range(workload: Mapping[str, Any]) -> tuple[int, int]:
-    """First and last key, both inclusive."""
+    """Return the first and the last key, both inclusive."""
     first, last = workload.get("key_minimum"), workload.get("key_maximum")
     return (0 if first is None else first), (OPTIONS["key_maximum"].default if last is None else last)
 
 
 def keys(workload: Mapping[str, Any]) -> int:
-    """How many different keys it can touch."""
+    """Return the maximum number of different keys."""
     first, last = key_range(workload)
     return last - first + 1
 
 
 def prefix(workload: Mapping[str, Any]) -> str:
-    """What its keys begin with."""
+    """Return the prefix of its keys."""
     given = workload.get("key_prefix")
     return str(OPTIONS["key_prefix"].default if given is None else given)
 
 
 def writes(workload: Mapping[str, Any]) -> bool:
-    """Whether it may change data; commands that it does not know count as changes."""
+    """Return whether it can change data; unknown commands count as changes."""
     if workload.get("command"):
         return True
     return not str(workload.get("ratio") or OPTIONS["ratio"].default).startswith("0:")
 
 
 def value_bytes(workload: Mapping[str, Any]) -> float:
-    """Size of a value on average."""
+    """Return the average size of a value."""
     if span := workload.get("data_size_range"):
         first, _, last = span.partition("-")
         return (int(first) + int(last)) / 2
@@ -256,6 +256,6 @@ def value_bytes(workload: Mapping[str, Any]) -> float:
 
 
 def seconds(workload: Mapping[str, Any]) -> int | None:
-    """How long it takes; None when a number of requests decides that."""
-    told: int | None = workload.get("test_time")
-    return told
+    """Return the duration; None if it depends on a number of requests."""
+    duration: int | None = workload.get("test_time")
+    return duration

@@ -1,1 +1,1 @@
-"""The only code of the console that talks to machines."""
+"""The only code of the console that communicates with other machines."""

@@ -1,4 +1,4 @@
-"""Another password for the engine's user `shardboard`, in three orders that may each be repeated. Shards hear of its hash only."""
+"""Change of the password of the engine user `shardboard`, in three idempotent steps. Shards receive only its hash."""
 
 import asyncio
 import hashlib
@@ -13,22 +13,22 @@ PATIENCE = 15.0
 
 
 async def accept(agents: Agents, shards: Sequence[ShardRef], password: str) -> dict[int, str]:
-    """Beside those that are known. Reasons by uid of the shards that refused."""
-    return await _tell(agents, shards, password)
+    """Add a password to the valid ones. Return error messages by uid of the shards that refused."""
+    return await _set_password(agents, shards, password)
 
 
 async def forget_others(agents: Agents, shards: Sequence[ShardRef], password: str) -> dict[int, str]:
-    """From now on this is the only one; connections stay. Reasons by uid of the shards that refused."""
-    return await _tell(agents, shards, password, "resetpass")
+    """Make this the only valid password; connections stay open. Return error messages by uid of the shards that refused."""
+    return await _set_password(agents, shards, password, "resetpass")
 
 
-async def _tell(agents: Agents, shards: Sequence[ShardRef], password: str, *before: str) -> dict[int, str]:
-    of_users = {CONSOLE: password, canary.USER: canary.password(password)}
-    orders = [
+async def _set_password(agents: Agents, shards: Sequence[ShardRef], password: str, *before: str) -> dict[int, str]:
+    passwords = {CONSOLE: password, canary.USER: canary.password(password)}
+    commands = [
         ("ACL", "SETUSER", user, *before, "#" + hashlib.sha256(each.encode()).hexdigest())
-        for user, each in of_users.items()
+        for user, each in passwords.items()
     ]
-    for argv in (*orders, ("CONFIG", "REWRITE")):
+    for argv in (*commands, ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv, patience=PATIENCE)
         if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
             return refused
@@ -36,8 +36,8 @@ async def _tell(agents: Agents, shards: Sequence[ShardRef], password: str, *befo
 
 
 async def use(agents: Agents, shards: Sequence[ShardRef], bdb_uid: int, password: str) -> dict[int, str]:
-    """Agents with their shards, and replicas with their primaries, from now on. Reasons by uid of the shards where not. Raises
-    AgentBehind when an agent is of a release that cannot do it."""
+    """Make agents use the password with their shards, and replicas with their primaries. Return error messages by uid of the shards
+    where this failed. Raises AgentBehind if the release of an agent does not support it."""
     nodes = {shard.node: {each.uid: each.engine_id for each in shards if each.node == shard.node} for shard in shards}
     work = (_use(agents, node, ids, bdb_uid, password) for node, ids in nodes.items())
     replies = await asyncio.gather(*work, return_exceptions=True)
@@ -50,12 +50,12 @@ async def use(agents: Agents, shards: Sequence[ShardRef], bdb_uid: int, password
 
 
 async def _use(agents: Agents, node: NodeRef, uids: Mapping[int, str], bdb_uid: int, password: str) -> dict[int, str]:
-    order = ChangePassword(bdb_uid=bdb_uid, engine_ids=list(uids.values()), password=password)
+    request = ChangePassword(bdb_uid=bdb_uid, engine_ids=list(uids.values()), password=password)
     try:
-        results = await agents.change_password(node, order)
+        results = await agents.change_password(node, request)
     except AgentBehind:
         raise
     except AgentError as error:
         return dict.fromkeys(uids, error.reason)
-    told = {result.uid: "" if result.ok else result.reply for result in results}
-    return {uid: told.get(uid, "its agent does not know it") for uid in uids if told.get(uid, "?")}
+    replies = {result.uid: "" if result.ok else result.reply for result in results}
+    return {uid: replies.get(uid, "its agent does not have this shard") for uid in uids if replies.get(uid, "?")}

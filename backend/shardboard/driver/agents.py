@@ -1,4 +1,4 @@
-"""Agents over HTTPS, both sides authenticated by certificates of the console's own CA."""
+"""Agents over HTTPS, with mutual authentication by certificates of the console's private CA."""
 
 import asyncio
 import ssl
@@ -64,7 +64,7 @@ PATIENT = httpx.Timeout(8, connect=2)
 """Longer than an agent waits for a shard."""
 PROBE = httpx.Timeout(1.0, connect=0.5)
 BEAT = httpx.Timeout(3, connect=2)
-"""Samples come once a second: three seconds of silence is a broken stream."""
+"""Samples arrive once per second: a stream without data for three seconds is broken."""
 
 T = TypeVar("T")
 About = TypeVar("About", ShardOutcome, CommandResult, SlotCounts)
@@ -72,16 +72,16 @@ SPOKEN = {protocol.HEADER: str(protocol.PROTOCOL)}
 
 _FACTS = TypeAdapter(NodeFacts)
 _REQUEST = TypeAdapter(CertificateRequest)
-_TAKEN = TypeAdapter(CertificateReply)
+_CERTIFICATE_REPLY = TypeAdapter(CertificateReply)
 _LOGS = TypeAdapter(NodeLogs)
 _REPORTS = TypeAdapter(list[ShardReport])
 _OUTCOMES = TypeAdapter(list[ShardOutcome])
 _COMMANDS = TypeAdapter(list[ShardCommand])
 _RESULTS = TypeAdapter(list[CommandResult])
 _TARGETS = TypeAdapter(list[ProbeTarget])
-_ANSWERS = TypeAdapter(list[bool])
+_PROBE_RESULTS = TypeAdapter(list[bool])
 _PROXY = TypeAdapter(ProxyReport)
-_BEGUN = TypeAdapter(DrillReply)
+_DRILL_REPLY = TypeAdapter(DrillReply)
 _MOVED = TypeAdapter(SlotsMoved)
 _COUNTS = TypeAdapter(list[SlotCounts])
 _COMMAND_COUNTS = TypeAdapter(CommandCounts)
@@ -94,12 +94,12 @@ class HttpAgents:
     """Implements `ports.Agents`."""
 
     def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
-        """`tls` gives what connections are made with from now on."""
+        """Create a client; `tls` returns the current TLS context for new connections."""
         self._tls = tls
         self._ends: dict[int, datetime] = {}
-        """Until when the certificates of agents hold, by node."""
+        """Expiry of the certificates of agents, by node."""
         self._protocols: dict[int, int] = {}
-        """That agents speak, by node."""
+        """Protocol version of agents, by node."""
         self._http = _Http(tls())
 
     async def facts(self, node: NodeRef) -> NodeFacts:
@@ -115,13 +115,13 @@ class HttpAgents:
         return self._ends.get(node_uid)
 
     async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
-        with _translated(node):
+        with _translate_errors(node):
             _, writer = await lines.connect(self._tls(), node.addr, node.port, QUICK)
         try:
-            shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            served = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         finally:
             writer.close()
-        certificate = x509.load_der_x509_certificate(shown)
+        certificate = x509.load_der_x509_certificate(served)
         self._ends[node.uid] = certificate.not_valid_after_utc
         serial, signing_key = f"{certificate.serial_number:x}", signing_key_of(certificate)
         return ShownCertificate(certificate.not_valid_after_utc, serial, signing_key)
@@ -129,20 +129,20 @@ class HttpAgents:
     async def request_certificate(self, node: NodeRef) -> str:
         request = await self._call(node, "POST", "/certificate/request", SLOW, _REQUEST)
         if request.refused:
-            raise AgentRefused(f"the agent of node {node.uid} asks for no certificate: {request.refused}")
+            raise AgentRefused(f"the agent of node {node.uid} did not request a certificate: {request.refused}")
         return request.csr
 
     async def give_certificate(self, node: NodeRef, certificate: str) -> None:
         body = _body(AgentCertificate(certificate=certificate))
-        reply = await self._call(node, "POST", "/certificate", SLOW, _TAKEN, body)
+        reply = await self._call(node, "POST", "/certificate", SLOW, _CERTIFICATE_REPLY, body)
         if reply.refused:
-            raise AgentRefused(f"the agent of node {node.uid} did not take its new certificate: {reply.refused}")
+            raise AgentRefused(f"the agent of node {node.uid} rejected its new certificate: {reply.refused}")
 
     async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
         body = _body(Authorities(certificates=certificates, bundle=bundle))
-        reply = await self._call(node, "POST", "/authorities", SLOW, _TAKEN, body)
+        reply = await self._call(node, "POST", "/authorities", SLOW, _CERTIFICATE_REPLY, body)
         if reply.refused:
-            raise AgentRefused(f"the agent of node {node.uid} trusts what it did before: {reply.refused}")
+            raise AgentRefused(f"the agent of node {node.uid} rejected the CA certificates: {reply.refused}")
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
@@ -158,10 +158,10 @@ class HttpAgents:
 
         outcomes = _of(shards, await self._identified(node, shards, send))
         absent = shards.keys() - {outcome.uid for outcome in outcomes}
-        gone = "its agent does not have it"
+        reason = "its agent does not have it"
         return [
             *outcomes,
-            *(ShardOutcome(uid=uid, ok=False, code="start_failed", reason=gone) for uid in sorted(absent)),
+            *(ShardOutcome(uid=uid, ok=False, code="start_failed", reason=reason) for uid in sorted(absent)),
         ]
 
     async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
@@ -177,14 +177,14 @@ class HttpAgents:
             return await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
 
         outcomes = await self._identified(node, shards, send)
-        # Left out: an agent of the release before has another shard with this uid, and so not this one.
+        # A missing outcome means that an agent of the previous release has another shard with this uid, and thus not this one.
         absent = shards.keys() - {outcome.uid for outcome in outcomes}
         return [*_of(shards, outcomes), *(ShardOutcome(uid=uid, ok=True) for uid in sorted(absent))]
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         named = {command.uid: command.engine_id for command in commands if command.engine_id is not None}
         if unnamed := {command.uid for command in commands} - named.keys():
-            raise ValueError(f"commands for shards {sorted(unnamed)} name no engine id")
+            raise ValueError(f"commands for shards {sorted(unnamed)} have no engine id")
 
         async def send(uids: list[int], ids: dict[int, str]) -> list[CommandResult]:
             sent = [
@@ -203,10 +203,10 @@ class HttpAgents:
         ]
 
     async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
-        return await self._of_database(node, "/shards/certificates", order)
+        return await self._send_for_database(node, "/shards/certificates", order)
 
     async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
-        return await self._of_database(node, "/shards/password", order)
+        return await self._send_for_database(node, "/shards/password", order)
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
         async def send(uids: list[int], ids: dict[int, str]) -> SlotsMoved:
@@ -224,7 +224,7 @@ class HttpAgents:
 
         return _of(order.uids, await self._identified(node, order.engine_ids, send))
 
-    async def _of_database(
+    async def _send_for_database(
         self, node: NodeRef, path: str, order: RenewCertificates | ChangePassword
     ) -> list[CommandResult]:
         try:
@@ -239,8 +239,8 @@ class HttpAgents:
     async def _identified(
         self, node: NodeRef, shards: Mapping[int, str], send: Callable[[list[int], dict[int, str]], Awaitable[T]]
     ) -> T:
-        """Send a request for shards with their engine ids. An agent of the release before does not know that field: what it has is
-        read first, and only the uids whose engine ids agree are sent."""
+        """Send a request for shards with their engine ids. An agent of the previous release does not support this field. Then its
+        shards are read first, and only uids with the right engine id are sent."""
         if self._protocols.get(node.uid, protocol.PROTOCOL) == protocol.PROTOCOL:
             try:
                 return await send(list(shards), dict(shards))
@@ -254,21 +254,21 @@ class HttpAgents:
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         try:
-            told = await self._probed(node, targets)
+            replies = await self._probed(node, targets)
         except AgentBehind:
-            # Of what it does not know it saw nothing; of the others it is as good a witness as any.
+            # The agent does not support probes with TLS; count them as failed and send the others.
             plain = [target for target in targets if not target.tls]
             if plain in ([], list(targets)):
                 raise
             seen = iter(await self._probed(node, plain))
-            told = [not target.tls and next(seen, False) for target in targets]
-        if len(told) != len(targets):
-            raise AgentRefused(f"the agent of node {node.uid} did not say of every shard whether it answers")
-        return told
+            replies = [not target.tls and next(seen, False) for target in targets]
+        if len(replies) != len(targets):
+            raise AgentRefused(f"the agent of node {node.uid} did not return a result for every probe")
+        return replies
 
     async def _probed(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         body = _TARGETS.dump_json(list(targets), exclude_defaults=True)
-        return await self._call(node, "POST", "/probe", PROBE, _ANSWERS, body)
+        return await self._call(node, "POST", "/probe", PROBE, _PROBE_RESULTS, body)
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))
@@ -279,8 +279,8 @@ class HttpAgents:
         except AgentBehind:
             if state.keep:
                 raise
-            # An endpoint that serves is worth more than one that times outages, and those of databases that it can serve more
-            # than none.
+            # The previous release does not support canary writes and encrypted shards. Serve databases without canary writes, and
+            # leave out encrypted ones.
             served = [database for database in state.databases if database.shard_tls is None]
             plain = [database.model_copy(update={"canary": None}) for database in served]
             if plain == state.databases:
@@ -289,7 +289,7 @@ class HttpAgents:
                 node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state.model_copy(update={"databases": plain}))
             )
             left = {
-                database.uid: "its agent is of a release that cannot speak to the shards of an encrypted database"
+                database.uid: "the release of its agent does not support encrypted connections to shards; upgrade it"
                 for database in state.databases
                 if database.shard_tls is not None
             }
@@ -300,13 +300,13 @@ class HttpAgents:
 
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         try:
-            reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, _body(drill))
+            reply = await self._call(node, "POST", "/drill", QUICK, _DRILL_REPLY, _body(drill))
         except AgentBehind:
-            concerned = [report for report in await self.shards(node) if drill.uid in (None, report.uid)]
-            if drill.engine_ids is None or not {report.engine_id for report in concerned} <= set(drill.engine_ids):
+            affected = [report for report in await self.shards(node) if drill.uid in (None, report.uid)]
+            if drill.engine_ids is None or not {report.engine_id for report in affected} <= set(drill.engine_ids):
                 raise
             plain = drill.model_copy(update={"engine_ids": None})
-            reply = await self._call(node, "POST", "/drill", QUICK, _BEGUN, _body(plain))
+            reply = await self._call(node, "POST", "/drill", QUICK, _DRILL_REPLY, _body(plain))
         return reply.refused
 
     async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
@@ -326,7 +326,7 @@ class HttpAgents:
         return await self._call(node, "POST", "/loads/remove", SLOW, _LOAD, _named(load))
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
-        with _translated(node):
+        with _translate_errors(node):
             target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
             async with lines.opened(self._tls(), node.addr, node.port, target, BEAT, SPOKEN) as reply:
                 _check(node, reply.status, reply.headers, "a request for samples")
@@ -337,8 +337,8 @@ class HttpAgents:
         await self._http.client.aclose()
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[httpx.AsyncClient]:
-        """A client with today's trust. One with yesterday's is closed by who uses it last."""
+    async def _borrow_client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Yield a client with the current TLS context. A client with an earlier context is closed after its last use."""
         if (tls := self._tls()) is not self._http.tls:
             before, self._http = self._http, _Http(tls)
             if not before.users:
@@ -362,8 +362,8 @@ class HttpAgents:
         body: bytes | None = None,
     ) -> T:
         headers = SPOKEN | ({"Content-Type": "application/json"} if body is not None else {})
-        with _translated(node):
-            async with self._lent() as http:
+        with _translate_errors(node):
+            async with self._borrow_client() as http:
                 reply = await http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
             self._protocols[node.uid] = protocol.told_by(reply.headers.get(protocol.HEADER))
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
@@ -371,7 +371,7 @@ class HttpAgents:
 
 
 class _Http:
-    """A client, whose trust cannot change, and how many use it now."""
+    """An HTTP client, whose TLS context cannot change, and the number of its current users."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self.tls = tls
@@ -385,27 +385,27 @@ def _named(load: str) -> bytes:
 
 
 def _body(message: Message) -> bytes:
-    """Without what is as by default: an earlier release may not know it."""
+    """Serialize without default values, which an earlier release may not know."""
     return message.model_dump_json(exclude_defaults=True).encode()
 
 
 def _of(asked: Collection[int], told: Sequence[About]) -> list[About]:
-    """What an agent says of the shards that it was asked about; of others it has nothing to say."""
+    """Return the results for the requested shards only."""
     return [each for each in told if each.uid in asked]
 
 
 def _check(node: NodeRef, status: int, headers: Mapping[str, str], request: str) -> None:
     if status == 503:
-        raise AgentUnreachable(f"the agent of node {node.uid} is away for a drill")
+        raise AgentUnreachable(f"the agent of node {node.uid} is unavailable because of a drill")
     theirs = protocol.told_by(headers.get(protocol.HEADER.lower()))
     if refused := protocol.apart(theirs, f"the agent of node {node.uid}"):
         raise AgentRefused(refused)
     if status in (404, 422) and theirs < protocol.PROTOCOL:
         raise AgentBehind(
-            f"the agent of node {node.uid} is of the release before and does not know {request}; upgrade it"
+            f"the agent of node {node.uid} is of the previous release and does not support {request}; upgrade it"
         )
     if status != 200:
-        raise AgentRefused(f"the agent of node {node.uid} answered {status} to {request}")
+        raise AgentRefused(f"the agent of node {node.uid} returned status {status} for {request}")
 
 
 def _url(node: NodeRef, path: str) -> str:
@@ -414,16 +414,16 @@ def _url(node: NodeRef, path: str) -> str:
 
 
 @contextmanager
-def _translated(node: NodeRef) -> Iterator[None]:
-    """What went wrong on the way, as our own errors with a sentence."""
+def _translate_errors(node: NodeRef) -> Iterator[None]:
+    """Translate communication errors into errors of the project."""
     where = f"the agent of node {node.uid} ({node.addr}:{node.port})"
     try:
         yield
     except httpx.ConnectTimeout as error:
-        raise AgentUnreachable(f"{where} does not accept connections in time") from error
+        raise AgentUnreachable(f"{where} did not accept the connection in time") from error
     except httpx.TimeoutException as error:
-        raise AgentUnreachable(f"{where} does not answer in time") from error
+        raise AgentUnreachable(f"{where} did not respond in time") from error
     except httpx.RequestError as error:
         raise AgentUnreachable(f"{where} cannot be reached: {error or type(error).__name__}") from error
     except ValidationError as error:
-        raise AgentRefused(f"{where} said something that this console does not understand") from error
+        raise AgentRefused(f"{where} returned an unexpected response") from error

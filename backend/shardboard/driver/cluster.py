@@ -1,4 +1,4 @@
-"""A database's shards as one thing: what to tell agents so that they are born, and how they are seen to live."""
+"""The shards of a database: how agents start and configure them, and how their state is read."""
 
 import asyncio
 import hashlib
@@ -27,12 +27,13 @@ from shardboard.engine_text import ClusterLine, cluster_lines
 from shardboard.errors import AgentError, AgentRefused
 
 BIG_CLUSTER = 128
-"""Shards above which gossip itself becomes a load: an idle 512-shard cluster costs 2.2 cores at the engine's defaults."""
+"""Number of shards above which gossip becomes a significant load: an idle cluster of 512 shards uses 2.2 cores with default
+settings."""
 
 
 @dataclass(frozen=True)
 class ShardRef:
-    """One shard and where it is."""
+    """One shard and its location."""
 
     uid: int
     node: NodeRef
@@ -46,13 +47,13 @@ class ShardRef:
 
 @dataclass(frozen=True)
 class Engine:
-    """Settings of the engine that all shards of a database share."""
+    """Engine settings that all shards of a database share."""
 
     uid: int
     cluster: bool
     admin_password: str
     client_passwords: Sequence[str]
-    """Any of them lets the default user in; without one it needs none."""
+    """Valid passwords of the default user; if empty, it needs no password."""
     default_user: bool
     memory: Share
     eviction_policy: str
@@ -62,17 +63,17 @@ class Engine:
     maxclients: int
     io_threads: int = 1
     disabled_commands: Sequence[str] = ()
-    """Rules that take commands away from everybody, such as `-flushall`."""
+    """ACL rules that remove commands from all users, such as `-flushall`."""
     tls: ShardTls | None = None
-    """None: its shards speak in clear with each other."""
+    """None: connections between its shards are unencrypted."""
     next_admin_password: str = ""
-    """The one that is being brought to shards in place of `admin_password`; empty when none is."""
+    """The password that is replacing `admin_password`; empty if it is not being changed."""
 
 
 async def start(
     agents: Agents, engine: Engine, shards: Sequence[ShardRef], uids: Mapping[int, Sequence[int]]
 ) -> dict[int, str]:
-    """Start the shards `uids` (by node) of a database made of `shards`. Reasons by uid of those that did not start."""
+    """Start the shards `uids` (by node) of a database with `shards`. Return error messages by uid of those that did not start."""
     spec = _bdb_spec(engine, shards)
     by_uid = {shard.uid: shard for shard in shards}
     nodes = {shard.node.uid: shard.node for shard in shards}
@@ -87,7 +88,7 @@ async def start(
 
 
 async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, ShardCondition]:
-    """What agents and engines say of the shards; one that no agent knows is absent."""
+    """Return the state of the shards as reported by agents and engines. Shards that no agent has are missing."""
     seen: dict[int, ShardCondition] = {}
     running: list[ShardRef] = []
     started: dict[int, float] = {}
@@ -98,7 +99,7 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
         for shard in members:
             report = known.get(shard.uid)
             if report is None or report.engine_id != shard.engine_id:
-                continue  # another shard has its uid: a database that is newer than the backup of the store
+                continue  # another shard has this uid: its database is newer than the backup of the store
             if report.state == "running":
                 running.append(shard)
                 started[shard.uid] = report.started_at or 0.0
@@ -118,17 +119,17 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
 
 
 async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str]:
-    """Promote shards that were born as replicas of their own future replicas. Reasons by uid of those that refused.
+    """Promote shards that were started as replicas of their future replicas. Return error messages by uid of those that refused.
 
-    TAKEOVER asks nobody: it is only for shards of a database that has never served.
+    TAKEOVER needs no votes. It is safe only for shards of a database that has never served.
     """
     results = await command(agents, shards, "CLUSTER", "FAILOVER", "TAKEOVER")
     return {uid: result.reply for uid, result in results.items() if not result.ok}
 
 
 async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], count: int) -> dict[int, str]:
-    """Bring the settings that may change to shards of a database of `count` of them, and into their files. Reasons by uid of
-    those that refused."""
+    """Apply changeable settings to shards of a database with `count` shards, and store them in the engine's configuration files.
+    Return error messages by uid of those that refused."""
     settings = {"maxmemory": str(engine.memory.ram), "maxmemory-policy": engine.eviction_policy}
     if (tier := engine.memory.tier) is not None:
         settings |= {"tier.ram-limit": str(tier.ram_limit), "tier.flash-limit": str(tier.flash_limit)}
@@ -140,7 +141,7 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
     for argv in (threads, ("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv)
         refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
-        if argv == threads:  # Valkey 8 takes another number only when it starts: who changes it replaces the shards
+        if argv == threads:  # Valkey 8 applies a new number at its start only, so the shards are replaced for this change
             refused = {uid: reason for uid, reason in refused.items() if "immutable" not in reason}
         if refused:
             return refused
@@ -148,23 +149,23 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
 
 
 async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], changed: Collection[str]) -> dict[int, str]:
-    """Bring persistence and access to shards that live, not yet into their files; `changed` names fields of the database. Reasons
-    by uid of those that refused.
+    """Apply persistence and access settings to running shards, without storing them in their files. `changed` contains the changed
+    fields of the database. Return error messages by uid of those that refused.
 
-    A number of clients is only told where it is another: a machine may refuse what the engine made the best of at its birth.
+    `maxclients` is applied only if it was changed, because a machine may refuse a value that the engine had reduced at its start.
     """
     settings = {
         "appendfsync": "always" if engine.appendfsync_always else "everysec",
         "save": " ".join(f"{seconds} {changes}" for seconds, changes in engine.save),
         "rdbcompression": "yes" if engine.appendonly or engine.save else "no",
     }
-    if not engine.appendonly:  # to begin one takes time: driver/persistence.py
+    if not engine.appendonly:  # switching it on takes time: driver/persistence.py
         settings["appendonly"] = "no"
     if "maxclients" in changed:
         settings["maxclients"] = str(engine.maxclients)
     commands = [("CONFIG", "SET", *(word for pair in settings.items() for word in pair)), _default_user(engine)]
     if engine.save and "data_persistence" in changed:
-        commands.append(("BGSAVE", "SCHEDULE"))  # a file from long ago would be what it is started from until then
+            commands.append(("BGSAVE", "SCHEDULE"))  # otherwise a restart before the next snapshot would load an old file
     for argv in commands:
         replies = await command(agents, shards, *argv)
         if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
@@ -173,11 +174,12 @@ async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], chan
 
 
 def _default_user(engine: Engine) -> tuple[str, ...]:
-    """As at birth (`agent/render.py`), its rights too: shards of an earlier version gave more. Of the password the hash is told."""
+    """Return the command that sets the user as at the start (`agent/render.py`), with hashed passwords. Rights are included because
+    earlier versions gave more."""
     user = ("ACL", "SETUSER", "default")
     if not engine.default_user:
         return (*user, "off")
-    # From the start: a command that is no longer disabled is given back.
+    # Start from no rights, so that a command that is no longer disabled is allowed again.
     rights = ["nocommands", *APPLICATION_RIGHTS.split(), *engine.disabled_commands]
     if not engine.client_passwords:
         return (*user, "on", "nopass", *rights)
@@ -185,11 +187,11 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
 
 
 async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, ClusterLine]:
-    """The cluster as the primary with the newest epoch sees it, by engine id. Raises AgentRefused when none tells."""
+    """Return the cluster by engine id as known to the primary with the newest epoch. Raises AgentRefused if there is none."""
     replies = await command(agents, primaries, "CLUSTER", "NODES")
     views = [cluster_lines(result.reply) for result in replies.values() if result.ok]
     if not views:
-        raise AgentRefused("no primary tells its view of the cluster")
+        raise AgentRefused("no primary returned its view of the cluster")
     return max(views, key=lambda each: max(line.epoch for line in each.values()))
 
 
@@ -201,13 +203,13 @@ async def start_late(
     newcomers: Sequence[ShardRef],
     known: Mapping[str, ClusterLine],
 ) -> dict[int, str]:
-    """Start `newcomers` beside shards that serve: as replicas of their pairs' present primaries, or as primaries of pairs that
-    have no slots yet. Reasons by uid of those that did not start.
+    """Start `newcomers` of a database that is serving, as replicas of the current primaries of their pairs, or as primaries of
+    pairs without slots. Return error messages by uid of those that did not start.
 
-    They are told what is `known` of the cluster; of a pair without one of `primaries`, what was wanted.
+    They receive what is `known` of the cluster. For a pair without one of `primaries`, the desired state is used.
     """
-    wanted = {shard.pair: shard for shard in shards if shard.role == "master"}
-    heads = wanted | {shard.pair: shard for shard in primaries}
+    desired = {shard.pair: shard for shard in shards if shard.role == "master"}
+    heads = desired | {shard.pair: shard for shard in primaries}
     now = [replace(shard, role="master" if heads[shard.pair].uid == shard.uid else "slave") for shard in shards]
     peers = [_present(peer, heads[shard.pair], known) for shard, peer in zip(now, _peers(now), strict=True)]
     spec = _bdb_spec(engine, now).model_copy(update={"peers": peers if engine.cluster else []})
@@ -224,7 +226,7 @@ async def start_late(
 
 
 def _present(peer: Peer, head: ShardRef, known: Mapping[str, ClusterLine]) -> Peer:
-    """With the slots and the epoch that the engines tell of. A new pair has no slots, and an epoch of its own."""
+    """Set the slots and the epoch that the engines report. A new pair has no slots and a new unique epoch."""
     if not known:
         return peer
     place = known.get(head.engine_id)
@@ -235,16 +237,16 @@ def _present(peer: Peer, head: ShardRef, known: Mapping[str, ClusterLine]) -> Pe
 
 
 def _late_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> ShardSpec:
-    # Who has no slots may begin as primary: the two seconds in which it takes no writes disturb nobody.
+    # A primary without slots may start as primary: the two seconds in which it accepts no writes affect no clients.
     return _shard_spec(shard, shards, engine).model_copy(update={"swap_with": None})
 
 
 async def command(
     agents: Agents, shards: Iterable[ShardRef], *argv: str, patience: float = 60.0
 ) -> dict[int, CommandResult]:
-    """One engine command on each of the shards, all at once; results by uid.
+    """Run one engine command on each of the shards in parallel and return results by uid.
 
-    A node that cannot be reached, or not within `patience` seconds, is the refusal of its shards and of nobody else's.
+    If a node does not respond within `patience` seconds, the command fails for the shards of this node only.
     """
     by_node = _by_node(shards)
     requests = [_on_node(agents, node, members, argv, patience) for node, members in by_node.items()]
@@ -259,7 +261,7 @@ async def _on_node(
         async with asyncio.timeout(patience):
             return await agents.command(node, commands)
     except TimeoutError:
-        reason = f"node {node.uid} did not answer within {patience:g} s"
+        reason = f"node {node.uid} did not respond within {patience:g} s"
     except AgentError as error:
         reason = error.reason
     return [CommandResult(uid=shard.uid, ok=False, reply=reason) for shard in members]
@@ -273,7 +275,7 @@ def _by_node(shards: Iterable[ShardRef]) -> dict[NodeRef, list[ShardRef]]:
 
 
 def _digest(password: str) -> str:
-    """As the engine keeps passwords."""
+    """Return a password hash in the engine's format."""
     return hashlib.sha256(password.encode()).hexdigest()
 
 
@@ -309,15 +311,15 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
 
 
 class Rhythm(NamedTuple):
-    """How often the engines of a database look after things."""
+    """Intervals of periodic work of the engines of a database."""
 
     node_timeout_ms: int
     hz: int
 
 
 def rhythm(count: int) -> Rhythm:
-    """Return the settings for a database of `count` shards. The engines send one message per second and pair of shards in half
-    the node timeout, so that the cost of gossip grows with the square of the count; a longer timeout makes it linear."""
+    """Return the settings for a database of `count` shards. Engines send one message for each pair of shards in half the node
+    timeout, so the cost of gossip grows with the square of the count; a longer timeout makes it linear."""
     return Rhythm(max(60_000, 250 * count), 1) if count > BIG_CLUSTER else Rhythm(5000, 10)
 
 
@@ -332,7 +334,7 @@ def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
             bus_port=shard.bus_port,
             primary_engine_id=primaries[shard.pair].engine_id if shard.role == "slave" else None,
             slots=list(shard.slots) if shard.role == "master" else [],
-            epoch=shard.pair + 1,  # unique among primaries; a replica carries its primary's
+            epoch=shard.pair + 1,  # unique among primaries; a replica has the epoch of its primary
         )
         for shard in shards
     ]
@@ -360,5 +362,5 @@ def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> 
 
 
 def _pair_id(primary: ShardRef) -> str:
-    """Valkey's shard-id, common to a primary and its replicas: derived, because any 40 hex digits will do."""
+    """Return Valkey's shard ID, shared by a primary and its replicas: derived, because any 40 hexadecimal digits are valid."""
     return hashlib.sha1(primary.engine_id.encode(), usedforsecurity=False).hexdigest()

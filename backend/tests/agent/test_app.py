@@ -370,11 +370,11 @@ async def test_the_authority_is_replaced_while_it_runs(tmp_path: Path, root: Pat
 
 async def test_calls_under_way_outlive_a_change_of_trust(agent: NodeRef, agents: HttpAgents) -> None:
     """A client whose trust is of before is closed by who uses it last."""
-    async with agents._lent() as first, agents._lent() as second:
+    async with agents._borrow_client() as first, agents._borrow_client() as second:
         assert first is second
         contexts = iter([ssl.create_default_context()])
         agents._tls = lambda: agents._http.tls if (new := next(contexts, None)) is None else new
-        async with agents._lent() as third:
+        async with agents._borrow_client() as third:
             assert third is not first
         assert not first.is_closed
     assert first.is_closed
