@@ -117,7 +117,7 @@ test('a webhook is added, tested, gets messages, and is removed', async ({ page,
 
     receiver.refuses = true;
     await action('Send test message');
-    await expect(page.getByText('It answered 500 Internal Server Error.')).toBeVisible();
+    await expect(page.getByText('It responded with 500 Internal Server Error.')).toBeVisible();
     await action('Remove');
     await frame
       .dialog('Remove receiver chat?')

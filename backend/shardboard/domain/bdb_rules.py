@@ -244,7 +244,7 @@ def _oss_cluster(wanted: Wanted) -> RequestFault | None:
             code, "The OSS cluster API requires sharding to be true; one shard is sufficient.", "oss_cluster"
         )
     if wanted["proxy_policy"] == "single":
-        sentence = "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients can reach every shard."
+        sentence = "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
         return _invalid(code, sentence, "proxy_policy")
     return None
 

@@ -19,7 +19,7 @@ def fault(password: str, username: str) -> str | None:
     if missing:
         return f"The cluster requires complex passwords. This password lacks {_listed(missing)}."
     if re.search(rf"(.)\1{{{_MAX_REPETITIONS}}}", password, re.DOTALL):
-        return f"The cluster requires complex passwords. This password repeats a character more than {_MAX_REPETITIONS} times in a row."
+        return f"The cluster requires complex passwords. This one has a character more than {_MAX_REPETITIONS} times in a row."
     name = username.casefold()
     if len(name) >= _MIN_NAME_LENGTH and any(each in password.casefold() for each in (name, name[::-1])):
         return "The cluster requires complex passwords. This password contains the user name, forwards or backwards."

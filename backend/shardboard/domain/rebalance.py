@@ -137,7 +137,7 @@ def _search(start: int, candidates: Mapping[int, list[tuple[int, int]]], leads: 
 
 
 def _gather(layout: Layout, bdb: int, nodes: list[int], *, copies: bool) -> None:
-    """Gather primaries on the node with the most primaries, and those that do not fit on the next one; then the replicas likewise."""
+    """Gather primaries on the node with the most primaries, and those that do not fit on the next one; then the replicas."""
     for leads in (True, False):
         left = [
             next((copy for copy in members if copy.leads == leads), None) for members in _pairs(layout, bdb).values()

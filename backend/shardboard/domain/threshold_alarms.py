@@ -139,7 +139,7 @@ def of_certificates(settings: Settings, certificates: Sequence[Certificate], now
         left = (certificate.ends - now).total_seconds() / 86_400
         if not setting.enabled or setting.threshold is None or left >= setting.threshold:
             continue
-        when = "expired" if left <= 0 else "was about to expire"
+        when = "expired" if left <= 0 else "was due to expire"
         details = {"threshold": setting.threshold, "ends": certificate.ends.isoformat()}
         found.append(
             Alarm(

@@ -59,11 +59,11 @@ OPTIONS: dict[str, Option] = {
     "connection_timeout": Option("integer", None, 0, 86_400),
     "multi_key_get": Option("integer", None, 0, 10_000),
     "select_db": Option("integer", None, 0, 10_000),
-    "distinct_client_seed": Option(
-        "flag", False, means="Otherwise all clients use the same keys in the same order."
-    ),
+    "distinct_client_seed": Option("flag", False, means="Otherwise all clients use the same keys in the same order."),
     "randomize": Option("flag", False, means="Otherwise all runs use the same keys in the same order."),
-    "command": Option("commands", None, means="Commands that replace SET and GET; __key__ and __data__ are placeholders."),
+    "command": Option(
+        "commands", None, means="Commands that replace SET and GET; __key__ and __data__ are placeholders."
+    ),
     "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", means="Size of a value in bytes."),
     "data_offset": Option("integer", None, 0, 512 * 2**20),
     "random_data": Option("flag", False, short="R"),
@@ -161,7 +161,7 @@ def _contradictions(workload: Mapping[str, Any]) -> Iterator[Wrong]:
             yield Wrong(name, f"The end of {name} must not be below its start.")
     stairs = [name for name in ("clients_start", "clients_step", "step_duration") if name in given]
     if stairs and (len(stairs) < 3 or "test_time" not in given):
-            yield Wrong(stairs[0], "A staircase requires clients_start, clients_step, step_duration and test_time.")
+        yield Wrong(stairs[0], "A staircase requires clients_start, clients_step, step_duration and test_time.")
     if given.get("ratio") == "0:0":
         yield Wrong("ratio", "A ratio of 0:0 results in no requests.")
     yield from _key_contradictions(given)
@@ -185,7 +185,10 @@ def _is_empty_range(text: Any) -> bool:
 
 
 def _format(option: Option) -> str:
-    known = {_PAIR: "two numbers separated by a colon, such as 1:10", _RANGE: "two numbers separated by a hyphen, such as 10-20"}
+    known = {
+        _PAIR: "two numbers separated by a colon, such as 1:10",
+        _RANGE: "two numbers separated by a hyphen, such as 10-20",
+    }
     return known.get(option.pattern, option.means.rstrip(".") or option.pattern)
 
 

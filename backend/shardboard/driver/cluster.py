@@ -141,7 +141,9 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
     for argv in (threads, ("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv)
         refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
-        if argv == threads:  # Valkey 8 applies a new number at its start only, so the shards are replaced for this change
+        if (
+            argv == threads
+        ):  # Valkey 8 applies a new number at its start only, so the shards are replaced for this change
             refused = {uid: reason for uid, reason in refused.items() if "immutable" not in reason}
         if refused:
             return refused
@@ -165,7 +167,7 @@ async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], chan
         settings["maxclients"] = str(engine.maxclients)
     commands = [("CONFIG", "SET", *(word for pair in settings.items() for word in pair)), _default_user(engine)]
     if engine.save and "data_persistence" in changed:
-            commands.append(("BGSAVE", "SCHEDULE"))  # otherwise a restart before the next snapshot would load an old file
+        commands.append(("BGSAVE", "SCHEDULE"))  # otherwise a restart before the next snapshot would load an old file
     for argv in commands:
         replies = await command(agents, shards, *argv)
         if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:

@@ -1,4 +1,4 @@
-"""Agents without machines, for tests that control time and failure. Implements `ports.Agents`."""
+"""Agents without machines, for tests that control time and failures. Implements `ports.Agents`."""
 
 import asyncio
 from collections import defaultdict
@@ -56,69 +56,69 @@ FACTS = NodeFacts(
 
 
 class FakeAgents:
-    """Shards start at once and are in sync; `unreachable` and `refuse` make trouble, `calls` tells what was asked."""
+    """Shards start immediately and are in sync. `unreachable` and `refuse` cause failures; `calls` records requests."""
 
     def __init__(self) -> None:
         self.running: dict[int, dict[int, ShardSpec]] = defaultdict(dict)
         """Specs by node and shard uid."""
         self.users: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
-        """People's users of the engine, by shard uid, and what was said of each."""
+        """Engine users of applications and their rules, by shard uid."""
         self.certificates: dict[int, ShardTls] = {}
-        """What each shard proves itself with, by its uid."""
+        """TLS certificate of each shard, by uid."""
         self.admin_passwords: dict[int, str] = {}
-        """By which each shard is commanded, where it was changed, by its uid."""
+        """Admin password of each shard where it was changed, by uid."""
         self.ends: dict[int, datetime] = {}
-        """Until when the certificate of each agent holds, by node; without an entry for long."""
+        """Expiry of the certificate of each agent, by node. Without an entry it is far in the future."""
         self.serials: dict[int, str] = {}
-        """Of the certificate of each agent, by node."""
+        """Serial number of the certificate of each agent, by node."""
         self.signing_keys: dict[int, str] = {}
-        """What the certificate of each agent says of who signed it, by node."""
+        """ID of the signing key in the certificate of each agent, by node."""
         self.trusting: dict[int, str] = {}
-        """Authorities that each agent was told to trust, by node."""
+        """CA certificates that each agent was told to trust, by node."""
         self.bundles: dict[int, str] = {}
-        """Those that its load generators trust."""
+        """CA certificates that the load generators of each agent trust."""
         self.requests: dict[int, str] = {}
-        """What each agent asks for a certificate with, by node."""
+        """Certificate signing request of each agent, by node."""
         self.given: list[tuple[int, str]] = []
-        """Certificates that agents took, with their nodes."""
+        """Certificates that agents accepted, with their nodes."""
         self.logged: dict[int, NodeLogs] = {}
-        """What was logged on each node."""
+        """Log output of each node."""
         self.died: dict[int, str] = {}
         self.unreachable: set[int] = set()
         self.refuse: dict[int, str] = {}
-        """Reason by shard uid."""
+        """Error messages by shard uid."""
         self.calls: list[tuple[str, int]] = []
         self.commands: list[tuple[int, tuple[str, ...]]] = []
         self.promoted: set[int] = set()
         self.offsets: dict[int, int] = {}
-        """Replication offset by shard uid."""
+        """Replication offsets by shard uid."""
         self.behind: set[int] = set()
         """Replicas whose link to the primary is down."""
         self.votes_refused: dict[int, int] = {}
-        """How many failovers of a shard still come to nothing."""
+        """Number of failovers of a shard that still fail."""
         self.info: dict[tuple[int, str], str] = {}
-        """Replies to INFO by shard uid and section, in place of the usual ones."""
+        """Replies to INFO by shard uid and section, instead of the default ones."""
         self.told: dict[tuple[int, str], str] = {}
-        """Replies to commands of one word by shard uid; `-…` is an error."""
+        """Replies to commands by shard uid and text of the command; `-…` is an error."""
         self.saved: dict[int, float] = {}
-        """When a shard's data on disk were written, by uid; without an entry there are none."""
+        """When the data of a shard were written to disk, by uid. Without an entry there is no data on disk."""
         self.restarted: list[tuple[int, bool]] = []
-        """Uid, and whether its data were discarded."""
+        """Uid, and whether the data were discarded."""
         self.command_counts: dict[int, CommandCounts] = {}
         self.slot_counts: dict[int, SlotCounts] = {}
-        """What a shard has counted, by uid."""
+        """Slot statistics of shards, by uid."""
         self.ended: list[int] = []
-        """Shards that were ended because they hung."""
+        """Shards that were killed because they hung."""
         self.drills: list[tuple[int, Drill]] = []
         self.proxies: dict[int, ProxyState] = {}
-        """What the proxy of each node was told last."""
+        """The last state sent to the proxy of each node."""
         self.proxy_failures: dict[int, str] = {}
-        """Reason by database."""
+        """Error messages by database."""
         self.drill_refused = ""
         self.silent: set[tuple[str, int]] = set()
-        """Shards, by address and port, that answer no probe."""
+        """Shards, by address and port, that do not respond to probes."""
         self.loads: dict[str, StartLoad] = {}
-        """Load generators that were started, by id; what they tell is in `load_lines`."""
+        """Started load generators by id; their output is in `load_lines`."""
         self.load_lines: dict[str, list[str]] = defaultdict(list)
         self.loads_over: set[str] = set()
         self.loads_stopped: set[str] = set()
@@ -169,8 +169,8 @@ class FakeAgents:
 
     async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
         self._note("logs", node)
-        told = self.logged.get(node.uid, NodeLogs())
-        return told.model_copy(update={"shards": {uid: text for uid, text in told.shards.items() if uid in shards}})
+        logged = self.logged.get(node.uid, NodeLogs())
+        return logged.model_copy(update={"shards": {uid: text for uid, text in logged.shards.items() if uid in shards}})
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
         self._note("shards", node)
@@ -210,9 +210,9 @@ class FakeAgents:
         return outcomes
 
     def _has(self, node: NodeRef, uid: int, engine_id: str | None) -> bool:
-        """Whether the shard that has this uid on the node, if any, is the one that is meant."""
+        """Return whether the shard with this uid on the node, if any, has the engine id."""
         spec = self.running[node.uid].get(uid)
-        assert engine_id is not None, f"a request for shard {uid} names no engine id"  # noqa: S101
+        assert engine_id is not None, f"a request for shard {uid} has no engine id"  # noqa: S101
         return spec is None or spec.engine_id == engine_id
 
     async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
@@ -265,8 +265,8 @@ class FakeAgents:
         self.commands.append((command.uid, argv))
         if argv[:2] == ("CLUSTER", "FAILOVER") or argv == ("REPLICAOF", "NO", "ONE"):
             self._promote(command.uid)
-        if (told := self.told.get((command.uid, " ".join(argv)))) is not None:
-            return CommandResult(uid=command.uid, ok=not told.startswith("-"), reply=told.removeprefix("-"))
+        if (reply := self.told.get((command.uid, " ".join(argv)))) is not None:
+            return CommandResult(uid=command.uid, ok=not reply.startswith("-"), reply=reply.removeprefix("-"))
         return CommandResult(uid=command.uid, ok=True, reply=self._reply(spec, argv))
 
     def _promote(self, uid: int) -> None:
@@ -276,8 +276,10 @@ class FakeAgents:
             self.promoted.add(uid)
 
     def _reply(self, spec: ShardSpec, argv: tuple[str, ...]) -> str:
-        if argv[0] == "INFO" and (told := [self.info.get((spec.uid, name)) for name in argv[1:]]) != [None] * len(told):
-            return "\r\n".join(filter(None, told))
+        if argv[0] == "INFO" and (texts := [self.info.get((spec.uid, name)) for name in argv[1:]]) != [None] * len(
+            texts
+        ):
+            return "\r\n".join(filter(None, texts))
         if argv == ("INFO", "persistence"):
             writes = ("CONFIG", "SET", "appendonly", "yes")
             return f"aof_enabled:{int((spec.uid, writes) in self.commands)}\r\naof_last_bgrewrite_status:ok\r\n"
@@ -410,7 +412,7 @@ class FakeAgents:
         self._note("samples", node)
         while (sample := await self._samples[node.uid].get()) is not None:
             yield sample
-        raise AgentUnreachable(f"the agent of node {node.uid} is gone")
+        raise AgentUnreachable(f"the agent of node {node.uid} closed the stream")
 
     async def close(self) -> None:
         self.calls.append(("close", 0))

@@ -1,4 +1,4 @@
-"""Connections to shards from addresses that have no business there any more."""
+"""Termination of shard connections from addresses that no longer belong to the cluster."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -8,23 +8,23 @@ from shardboard.driver.ports import Agents, ShardCommand
 from shardboard.errors import AgentUnreachable
 
 PATIENCE = 5.0
-"""Seconds that a node may take to answer."""
+"""Seconds that a node may take to respond."""
 _CLIENT = re.compile(r"^id=(\d+) addr=(\S+):\d+ ", re.MULTILINE)
 
 
 async def close(agents: Agents, asked: Sequence[ShardRef], addresses: Collection[str]) -> None:
-    """Close what comes from these addresses, replicas' links among it; links of the cluster bus are no clients, and stay.
+    """Close client connections from these addresses, including those of replicas. Cluster bus links are not clients and stay.
 
-    Raises AgentError when a shard does not answer; then not all was closed.
+    Raises AgentError if a shard does not respond; some connections may then still be open.
     """
     listed = await command(agents, asked, "CLIENT", "LIST", patience=PATIENCE)
     for shard in asked:
-        told = listed.get(shard.uid)
-        if told is None or not told.ok:
-            raise AgentUnreachable(f"shard redis:{shard.uid} does not tell who is connected")
+        reply = listed.get(shard.uid)
+        if reply is None or not reply.ok:
+            raise AgentUnreachable(f"shard redis:{shard.uid} did not list its clients")
         found = [
             ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=["CLIENT", "KILL", "ID", client])
-            for client, address in _CLIENT.findall(told.reply)
+            for client, address in _CLIENT.findall(reply.reply)
             if address.strip("[]") in addresses
         ]
         if found:

@@ -1,8 +1,8 @@
-"""The one place that orders a living primary's role to its replica, and sees to it that writes are not held back for long.
+"""Planned failover: promotion of a replica while its primary is up, with a bound on the time for which writes are paused.
 
-Until it is over the primary holds writes back: for 5 s at worst, if the engine is left to itself. So replica and primary are given
-a limit for the time of the order. An engine older than 8.1 knows none; there, a replica that gets no votes is told to take over,
-while the primary still holds writes back and once the replica has everything.
+The primary pauses writes until the failover is over, by default for up to 5 s. Therefore both replica and primary get a shorter
+time limit for the failover. Engines older than 8.1 do not support this limit. With these, a replica that gets no votes is promoted
+with TAKEOVER while the primary still pauses writes and after the replica has received all of them.
 """
 
 import asyncio
@@ -18,52 +18,52 @@ from shardboard.driver.ports import Agents
 from shardboard.engine_text import info_fields, info_number
 
 PATIENCE = 1.5
-"""Seconds that a node may take to answer."""
+"""Seconds that a node may take to respond."""
 LOOK_SECONDS = 0.005
-"""Between two looks at who leads."""
+"""Interval between two polls of the role."""
 VOTE_SECONDS = 0.3
-"""How long an order is waited for; it takes some hundredths of a second where nothing is wrong."""
+"""How long to wait for a failover; it takes some hundredths of a second if nothing is wrong."""
 SETTING = "cluster-manual-failover-timeout"
 ENGINE_MS = int(rules.ENGINE_SECONDS * 1000)
 ALONE_MS = 400
-"""The limit outside cluster mode."""
+"""The time limit outside of cluster mode."""
 ACK_SECONDS, AHEAD_SECONDS = 1.0, 0.2
-"""How often a replica acknowledges, and how long before the next time an order goes out."""
+"""Interval at which a replica acknowledges, and how long before the next acknowledgement a failover is requested."""
 HOLD_MS = 3000
-"""For how long a primary is told to hold writes back while its replica is told to take over; it is told to go on much earlier."""
+"""Maximum time for which a primary pauses writes during a TAKEOVER; it is resumed much earlier."""
 CATCH_UP_SECONDS = 0.1
-"""How long the last of what was written may take to its replica."""
+"""Maximum time for the last writes to reach the replica."""
 
 
 @dataclass(frozen=True)
 class Try:
-    """What became of an order."""
+    """Result of one attempt."""
 
     led: bool
     seconds: float
     reason: str = ""
-    """Why not."""
+    """Why it failed."""
     bounded: bool = True
-    """Whether the engine took the limits."""
+    """Whether the engine accepted the time limits."""
 
 
 async def look(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequence[ShardRef]) -> Stand:
-    """`voters` are the primaries that hold slots; none outside cluster mode."""
+    """Return the state of both shards. `voters` are the primaries with slots; none outside of cluster mode."""
     links, states = await asyncio.gather(
         command(agents, (replica, old), "INFO", "replication", patience=PATIENCE),
         command(agents, (replica, *voters) if voters else (), "CLUSTER", "INFO", patience=PATIENCE),
     )
-    told, leading = info_fields(_text(links.get(replica.uid))), info_fields(_text(links.get(old.uid)))
+    info, leading = info_fields(_text(links.get(replica.uid))), info_fields(_text(links.get(old.uid)))
     epochs = {
         uid: info_number(info_fields(result.reply), "cluster_current_epoch")
         for uid, result in states.items()
         if result.ok
     }
     return Stand(
-        answers=bool(told and leading),
-        leads=told.get("role") == "master",
-        linked=told.get("master_link_status") == "up" and leading.get("role") == "master",
-        behind=max(0, info_number(leading, "master_repl_offset") - info_number(told, "slave_repl_offset")),
+        answers=bool(info and leading),
+        leads=info.get("role") == "master",
+        linked=info.get("master_link_status") == "up" and leading.get("role") == "master",
+        behind=max(0, info_number(leading, "master_repl_offset") - info_number(info, "slave_repl_offset")),
         epoch=epochs.pop(replica.uid, 0),
         epochs=epochs,
         voters=len(voters),
@@ -73,31 +73,31 @@ async def look(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequenc
 async def attempt(
     agents: Agents, replica: ShardRef, old: ShardRef, *, cluster: bool, shards: int, force: bool = False
 ) -> Try:
-    """Order it once and wait until it is done or given up. `shards`: how many the database has."""
+    """Request a failover once and wait until it succeeds or fails. `shards` is the number of shards of the database."""
     if cluster:
         return await _elected(agents, replica, old, shards=shards, force=force)
     if not force:
         await _await_turn(agents, replica, old)
     address = (replica.node.addr, str(replica.port))
     argv = ["FAILOVER", "TO", *address, "TIMEOUT", str(ALONE_MS), *(["FORCE"] if force else [])]
-    began = _now()
+    started = _now()
     refused = _refusal(await command(agents, [old], *argv, patience=PATIENCE), old)
-    if refused or await _answers(agents, replica, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
-        return Try(not refused, _now() - began, refused)
-    await command(agents, [old], "FAILOVER", "ABORT", patience=PATIENCE)  # nobody is to wait for it any more
-    return Try(False, _now() - began, rules.why(caught_up=False, seconds=_now() - began))
+    if refused or await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
+        return Try(not refused, _now() - started, refused)
+    await command(agents, [old], "FAILOVER", "ABORT", patience=PATIENCE)  # so that the primary stops waiting for it
+    return Try(False, _now() - started, rules.why(caught_up=False, seconds=_now() - started))
 
 
 async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
-    """Outside cluster mode writes are held back until the replica has acknowledged the last of them, which it does once a second.
-    So the order goes out shortly before: when an acknowledgement was seen to come in, most of a second later."""
+    """Wait for the best time to request a failover. Outside of cluster mode writes are paused until the replica has acknowledged
+    the last of them, which it does once per second. The best time is shortly before, most of a second after an acknowledgement."""
     deadline = _now() + ACK_SECONDS + VOTE_SECONDS
     first: int | None = None
     while True:
-        told = _text((await command(agents, [old], "INFO", "replication", patience=PATIENCE)).get(old.uid))
-        acknowledged = _acknowledged(told, replica)
-        if acknowledged is None or acknowledged == info_number(info_fields(told), "master_repl_offset"):
-            return  # nothing is written, or nothing is known
+        info = _text((await command(agents, [old], "INFO", "replication", patience=PATIENCE)).get(old.uid))
+        acknowledged = _acknowledged(info, replica)
+        if acknowledged is None or acknowledged == info_number(info_fields(info), "master_repl_offset"):
+            return  # there are no writes, or the offset is unknown
         if first is not None and acknowledged != first:
             await asyncio.sleep(ACK_SECONDS - AHEAD_SECONDS)
             return
@@ -109,18 +109,18 @@ async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
 
 async def _elected(agents: Agents, replica: ShardRef, old: ShardRef, *, shards: int, force: bool) -> Try:
     limits = rules.limits(rhythm(shards).hz)
-    bounded = await _limit(agents, (replica, limits.replica), (old, limits.primary))
+    bounded = await _set_limits(agents, (replica, limits.replica), (old, limits.primary))
     try:
-        began = _now()
-        order = ("CLUSTER", "FAILOVER", "FORCE") if force else ("CLUSTER", "FAILOVER")
-        refused = _refusal(await command(agents, [replica], *order, patience=PATIENCE), replica)
+        started = _now()
+        argv = ("CLUSTER", "FAILOVER", "FORCE") if force else ("CLUSTER", "FAILOVER")
+        refused = _refusal(await command(agents, [replica], *argv, patience=PATIENCE), replica)
         if refused:
-            return Try(False, _now() - began, refused, bounded)
+            return Try(False, _now() - started, refused, bounded)
         patience = VOTE_SECONDS + limits.late / 1000 if bounded else VOTE_SECONDS / 2
-        led = await _answers(agents, replica, "role:master", patience)
+        led = await _wait_for_role(agents, replica, "role:master", patience)
         if not led and not bounded and not force:
             led = await _take_over(agents, replica, old)
-        seconds = _now() - began
+        seconds = _now() - started
         if led:
             return Try(True, seconds, bounded=bounded)
         stand = await look(agents, replica, old, ())
@@ -128,21 +128,21 @@ async def _elected(agents: Agents, replica: ShardRef, old: ShardRef, *, shards: 
             stand.leads, seconds, rules.why(caught_up=stand.behind <= rules.FAR_BEHIND, seconds=seconds), bounded
         )
     finally:
-        # Slots that move are held back by the same setting, and need longer.
-        await _limit(agents, (replica, ENGINE_MS), (old, ENGINE_MS))
+        # The setting also limits how long slot moves may pause writes, and these need longer.
+        await _set_limits(agents, (replica, ENGINE_MS), (old, ENGINE_MS))
 
 
-async def _limit(agents: Agents, *given: tuple[ShardRef, int]) -> bool:
-    """False when the engine knows no limit."""
-    orders = [
+async def _set_limits(agents: Agents, *limits: tuple[ShardRef, int]) -> bool:
+    """Set the time limits; return False if the engine does not support them."""
+    requests = [
         command(agents, [shard], "CONFIG", "SET", SETTING, str(milliseconds), patience=PATIENCE)
-        for shard, milliseconds in given
+        for shard, milliseconds in limits
     ]
-    return all(result.ok for results in await asyncio.gather(*orders) for result in results.values())
+    return all(result.ok for results in await asyncio.gather(*requests) for result in results.values())
 
 
-async def _answers(agents: Agents, shard: ShardRef, role: str, patience: float) -> bool:
-    """Wait until it says that it has the role."""
+async def _wait_for_role(agents: Agents, shard: ShardRef, role: str, patience: float) -> bool:
+    """Wait until the shard reports the role; return False if it does not within `patience` seconds."""
     deadline = _now() + patience
     while True:
         replies = await command(agents, [shard], "INFO", "replication", patience=PATIENCE)
@@ -154,17 +154,17 @@ async def _answers(agents: Agents, shard: ShardRef, role: str, patience: float) 
 
 
 async def _take_over(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
-    """Have the replica lead without votes. The primary holds writes back from before the replica is seen to have all of them until
-    it has heard that it leads no more: nothing that it acknowledged can be lost."""
+    """Promote the replica without votes. The primary pauses writes before the replica has received all of them, and until it knows
+    that it is no longer the primary. Therefore no acknowledged write can be lost."""
     if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", patience=PATIENCE), old):
         return False
-    is_told = led = False
+    is_requested = led = False
     if await _has_all(agents, replica, old):
-        is_told = True
+        is_requested = True
         await command(agents, [replica], "CLUSTER", "FAILOVER", "TAKEOVER", patience=PATIENCE)
-        led = await _answers(agents, replica, "role:master", VOTE_SECONDS)
-    # A replica that was told and is not seen to lead may do so yet: then the pause ends by itself.
-    if not is_told or await _answers(agents, old, "role:slave", VOTE_SECONDS):
+        led = await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS)
+    # If the promotion was requested but is not visible, it may still take effect. The pause then ends when it expires.
+    if not is_requested or await _wait_for_role(agents, old, "role:slave", VOTE_SECONDS):
         await command(agents, [old], "CLIENT", "UNPAUSE", patience=PATIENCE)
     return led
 
@@ -182,11 +182,11 @@ async def _has_all(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
 
 def _refusal(results: dict[int, CommandResult], shard: ShardRef) -> str:
     result = results[shard.uid]
-    return "" if result.ok else f"the engine refused: {result.reply}"
+    return "" if result.ok else f"the engine rejected the request: {result.reply}"
 
 
 def _acknowledged(info: str, replica: ShardRef) -> int | None:
-    """Up to where a replica has acknowledged its primary's writes, as the primary tells."""
+    """Return the offset of the primary's writes that a replica has acknowledged, as reported by the primary."""
     found = re.search(
         rf"^slave\d+:ip={re.escape(replica.node.addr)},port={replica.port},.*\boffset=(\d+)", info, re.MULTILINE
     )

@@ -11,17 +11,17 @@ PATIENCE = httpx.Timeout(5, connect=3)
 
 
 class HttpHooks:
-    """Redirections are not followed."""
+    """Client for webhooks. It does not follow redirects."""
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
-        """Raises HookFailed with a sentence unless the answer is 2xx."""
+        """Send a message. Raises HookFailed with a message if the response status is not 2xx."""
         try:
             trusted = trust.context(ca)
             async with httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False, verify=trusted) as client:
                 reply = await client.post(url, content=body, headers=dict(headers))
         except httpx.TimeoutException:
-            raise HookFailed("It does not answer within 5 s.") from None
+            raise HookFailed("It did not respond within 5 s.") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise HookFailed(f"It cannot be reached: {error}.") from error
+            raise HookFailed(f"It is unreachable: {error}.") from error
         if not reply.is_success:
-            raise HookFailed(f"It answered {reply.status_code} {reply.reason_phrase}.".replace(" .", "."))
+            raise HookFailed(f"It responded with {reply.status_code} {reply.reason_phrase}.".replace(" .", "."))

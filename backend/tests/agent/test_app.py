@@ -305,7 +305,7 @@ async def test_the_certificate_is_renewed_while_it_runs(
 ) -> None:
     first = await agents.look_at_certificate(agent)
     request = await agents.request_certificate(agent)
-    with pytest.raises(AgentRefused, match="did not take its new certificate: it is not for the key"):
+    with pytest.raises(AgentRefused, match="rejected its new certificate: it is not for the key"):
         await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS, 30))
     assert await agents.look_at_certificate(agent) == first
     renewed = authority.sign_agent(request, ADDRESS, 30)
@@ -333,7 +333,7 @@ async def test_the_authority_is_replaced_while_it_runs(tmp_path: Path, root: Pat
     agents = HttpAgents(authority.client_ssl_context)
     async with serving(root, authority) as agent:
         (stolen := tmp_path / "stolen.pem").write_bytes((authority.directory / "client.pem").read_bytes())
-        with pytest.raises(AgentRefused, match=r"trusts what it did before: .*does not take its certificate"):
+        with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*does not take its certificate"):
             await agents.tell_authorities(agent, new_signer().pem, "")
         with pytest.raises(AgentRefused, match="cannot be used"):
             await agents.tell_authorities(agent, "nonsense", "")

@@ -178,7 +178,7 @@ async def test_who_fails_often_waits_and_the_directory_is_not_asked(
 async def test_a_directory_that_is_away(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    directory.away = "The directory cannot be reached: x."
+    directory.away = "The directory is unreachable: x."
     reply = await log_in(browser)
     assert (reply.status_code, reply.json()["error_code"]) == (503, "ldap_unavailable")
     assert "cannot be reached" not in reply.text, "the details are for operators"

@@ -33,7 +33,7 @@ def test_a_database_beyond_its_limits() -> None:
         "alarm_bdb_high_throughput": "shop was sent more than 100,000 requests per second.",
         "alarm_bdb_high_latency": "Requests to shop took more than 3,000 µs on average.",
     }
-    assert of_shop(total_req=0.5) == {"alarm_bdb_low_throughput": "shop was sent fewer than 1 requests per second."}
+    assert of_shop(total_req=0.5) == {"alarm_bdb_low_throughput": "shop received fewer than 1 requests per second."}
 
 
 def test_what_is_not_known_and_what_is_off_raises_nothing() -> None:
@@ -102,9 +102,9 @@ def certificate(days: float, alert: str = "cluster_certs_about_to_expire", node_
 @pytest.mark.parametrize(
     ("days", "sentence"),
     [
-        (44.9, "The certificate was to end on 2027-01-10."),
-        (0.1, "The certificate was to end on 2026-11-27."),
-        (-1, "The certificate had ended on 2026-11-26."),
+        (44.9, "The certificate was due to expire on 2027-01-10."),
+        (0.1, "The certificate was due to expire on 2026-11-27."),
+        (-1, "The certificate expired on 2026-11-26."),
     ],
 )
 def test_a_certificate_that_ends_soon(days: float, sentence: str) -> None:

@@ -46,7 +46,7 @@ async def test_it_arrives(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(302, "It answered 302 Found."), (404, "It answered 404 Not Found."), (500, "500")]
+    ("status", "said"), [(302, "It responded with 302 Found."), (404, "It responded with 404 Not Found."), (500, "500")]
 )
 async def test_other_answers_than_success(address: str, status: int, said: str) -> None:
     with pytest.raises(HookFailed, match=said):
@@ -67,5 +67,5 @@ async def test_somebody_listens_and_says_nothing(monkeypatch: pytest.MonkeyPatch
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        with pytest.raises(HookFailed, match="does not answer"):
+        with pytest.raises(HookFailed, match="did not respond"):
             await HttpHooks().send(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {})

@@ -219,7 +219,7 @@ async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Pa
             *(agents.start(node, changed) for changed in (news, threads)),
             *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
         ):
-            with pytest.raises(AgentRefused, match="of the release before and does not know POST"):
+            with pytest.raises(AgentRefused, match="of the previous release and does not support POST"):
                 await unheard
 
 

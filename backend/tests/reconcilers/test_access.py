@@ -220,7 +220,7 @@ async def test_who_could_not_be_removed_is_removed_later(console: Console, agent
     ann = await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
-    agents.told[first, f"ACL DELUSER {ANN}"] = "-node 1 did not answer within 5 s"
+    agents.told[first, f"ACL DELUSER {ANN}"] = "-node 1 did not respond within 5 s"
     async with console.store.begin() as session:
         await user_accounts.remove(session, ann, ADMIN)
     for _ in range(2):
