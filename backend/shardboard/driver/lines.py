@@ -1,7 +1,7 @@
-"""An endless reply, line by line, over HTTPS.
+"""An endless HTTPS response, read line by line.
 
-Every agent says something five times a second. Through a full HTTP client each line costs the console several times what it
-takes to read it; here it is one `readline`. Failures are those of httpx, as everywhere in this package.
+Each agent sends a line five times per second. A full HTTP client needs several times more CPU for a line than a single `readline`,
+which is used here. Errors are those of httpx, as in the rest of this package.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ import httpx
 
 MAX_HEADERS = 100
 MAX_LINE = 2**24
-"""Bytes: a sample of thousands of shards."""
+"""Bytes; sufficient for a sample of thousands of shards."""
 
 
 class LineResponse:
-    """A reply under way: its status, and its body as lines without their end."""
+    """A response that is being received: its status, and its body as lines without line ends."""
 
     def __init__(self, reader: asyncio.StreamReader, status: int, headers: Mapping[str, str], silence: float) -> None:
         self.status = status
         self.headers = headers
-        """By their names in small letters."""
+        """By lowercase name."""
         self._reader = reader
         self._silence = silence
 
@@ -38,21 +38,21 @@ class LineResponse:
 async def opened(
     tls: ssl.SSLContext, host: str, port: int, target: str, timeout: httpx.Timeout, headers: Mapping[str, str]
 ) -> AsyncIterator[LineResponse]:
-    """GET `target`; the connection is closed at the end of the block."""
+    """Send a GET request for `target`; the connection is closed at the end of the block."""
     reader, writer = await connect(tls, host, port, timeout)
     try:
-        # HTTP/1.0: the body ends with the connection, and needs no framing of its own.
-        said = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        writer.write(f"GET {target} HTTP/1.0\r\nHost: {host}\r\n{said}\r\n".encode())
+        # With HTTP/1.0 the body ends with the connection and needs no framing.
+        sent = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        writer.write(f"GET {target} HTTP/1.0\r\nHost: {host}\r\n{sent}\r\n".encode())
         head = await _line(reader, timeout.read or 0.0)
-        answered: dict[str, str] = {}
-        while (line := await _line(reader, timeout.read or 0.0)) not in (b"\r\n", b"") and len(answered) < MAX_HEADERS:
+        received: dict[str, str] = {}
+        while (line := await _line(reader, timeout.read or 0.0)) not in (b"\r\n", b"") and len(received) < MAX_HEADERS:
             name, _, value = line.decode("latin-1").partition(":")
-            answered[name.strip().lower()] = value.strip()
+            received[name.strip().lower()] = value.strip()
         words = head.split()
         if len(words) < 2 or not words[1].isdigit():
-            raise httpx.RemoteProtocolError("it does not speak HTTP")
-        yield LineResponse(reader, int(words[1]), answered, timeout.read or 0.0)
+            raise httpx.RemoteProtocolError("the response is not HTTP")
+        yield LineResponse(reader, int(words[1]), received, timeout.read or 0.0)
     finally:
         writer.close()
 
@@ -60,12 +60,12 @@ async def opened(
 async def connect(
     tls: ssl.SSLContext, host: str, port: int, timeout: httpx.Timeout
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection of one's own. Raises httpx.ConnectTimeout or httpx.ConnectError."""
+    """Open a separate connection. Raises httpx.ConnectTimeout or httpx.ConnectError."""
     try:
         async with asyncio.timeout(timeout.connect):
             return await asyncio.open_connection(host, port, ssl=tls, limit=MAX_LINE)
     except TimeoutError:
-        raise httpx.ConnectTimeout("no connection in time") from None
+        raise httpx.ConnectTimeout("connection timed out") from None
     except OSError as error:
         raise httpx.ConnectError(str(error)) from error
 
@@ -75,6 +75,6 @@ async def _line(reader: asyncio.StreamReader, silence: float) -> bytes:
         async with asyncio.timeout(silence):
             return await reader.readline()
     except TimeoutError:
-        raise httpx.ReadTimeout("silence") from None
+        raise httpx.ReadTimeout("no data received in time") from None
     except (OSError, ValueError) as error:  # ValueError: a line over the limit
         raise httpx.ReadError(str(error)) from error

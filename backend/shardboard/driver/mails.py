@@ -1,4 +1,4 @@
-"""Mail over SMTP."""
+"""Email over SMTP."""
 
 import asyncio
 import smtplib
@@ -14,32 +14,32 @@ PATIENCE_SECONDS = 10
 
 
 class SmtpMails:
-    """Certificates are checked against those that the system trusts. The password is in a file, read for each mail."""
+    """Verifies certificates with the CA certificates of the system. The password is read from a file for each message."""
 
     def __init__(self, password_file: Path | None = None) -> None:
         self._password_file = password_file
 
     async def send(self, server: MailServer, message: EmailMessage) -> None:
-        """Raises HookFailed with a sentence."""
+        """Send a message. Raises HookFailed with a message for users."""
         if not server.host:
-            raise HookFailed("The cluster has no mail server: set smtp_host (page Settings).")
-        if server.username and server.tls_mode == "none" and not _is_here(server.host):
-            raise HookFailed("The mail server would get the password in clear: set smtp_tls_mode to starttls or tls.")
+            raise HookFailed("The cluster has no mail server. Set smtp_host on the Settings page.")
+        if server.username and server.tls_mode == "none" and not _is_local(server.host):
+            raise HookFailed("The password would be sent to the mail server unencrypted. Set smtp_tls_mode to starttls or tls.")
         try:
             await asyncio.to_thread(self._send, server, message)
         except smtplib.SMTPAuthenticationError:
-            raise HookFailed("The mail server refused user or password.") from None
+            raise HookFailed("The mail server rejected the user name or password.") from None
         except smtplib.SMTPRecipientsRefused as error:
-            raise HookFailed(f"The mail server refused {', '.join(error.recipients)}.") from None
+            raise HookFailed(f"The mail server rejected {', '.join(error.recipients)}.") from None
         except smtplib.SMTPResponseException as error:
-            said = (
+            reply = (
                 error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
             )
-            raise HookFailed(f"The mail server answered {error.smtp_code}: {said}.".replace("..", ".")) from None
+            raise HookFailed(f"The mail server replied {error.smtp_code}: {reply}.".replace("..", ".")) from None
         except (smtplib.SMTPException, OSError) as error:
-            if isinstance(error, TimeoutError) or "timed out" in str(error):  # smtplib says that in words of its own
-                raise HookFailed(f"The mail server does not answer within {PATIENCE_SECONDS} s.") from None
-            raise HookFailed(f"The mail server cannot be reached: {error}.") from error
+            if isinstance(error, TimeoutError) or "timed out" in str(error):  # smtplib reports some timeouts as text only
+                raise HookFailed(f"The mail server did not respond within {PATIENCE_SECONDS} s.") from None
+            raise HookFailed(f"The mail server is unreachable: {error}.") from error
 
     def _send(self, server: MailServer, message: EmailMessage) -> None:
         context = ssl.create_default_context()
@@ -57,16 +57,16 @@ class SmtpMails:
     def _password(self) -> str:
         if self._password_file is None:
             raise HookFailed(
-                "The mail server wants a user, and nobody told the password: set SHARDBOARD_SMTP_PASSWORD_FILE."
+                "The mail server requires a user, but no password is configured. Set SHARDBOARD_SMTP_PASSWORD_FILE."
             )
         try:
             return self._password_file.read_text().strip()
         except OSError as error:
-            raise HookFailed(f"The file of the mail server's password cannot be read: {error.strerror}.") from error
+            raise HookFailed(f"The password file of the mail server cannot be read: {error.strerror}.") from error
 
 
-def _is_here(host: str) -> bool:
-    """Whether what is sent there stays on this machine."""
+def _is_local(host: str) -> bool:
+    """Return whether traffic to the host stays on this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
-"""The provider of single sign-on, over HTTP (OpenID Connect Core 1.0, Discovery 1.0; PKCE: RFC 7636; issuer in replies: RFC 9207).
+"""Client for the single sign-on provider (OpenID Connect Core 1.0, Discovery 1.0; PKCE: RFC 7636; issuer in responses: RFC 9207).
 
-Tokens are judged by PyJWT. What the provider says is never shown to anybody, but for the claims that an administrator chose.
+PyJWT verifies the tokens. Responses of the provider are not shown to users, except for the claims that an administrator selected.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ from shardboard.domain.oidc import Attempt, Provider, Refused
 from shardboard.driver import trust
 
 PATIENCE_SECONDS = 10
-"""For all of a reply."""
+"""Limit for a complete response."""
 MOST_BYTES = 1 << 20
 KEPT_SECONDS = 600.0
 AGAIN_SECONDS = 10.0
-"""Between two looks for a key that was not there, and for a provider that was not."""
+"""Minimum interval between two requests for a missing key, and between two requests to an unreachable provider."""
 LEEWAY_SECONDS = 60
 ALGORITHMS = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA"),
 )
-"""Those with a key that only the provider has."""
+"""Asymmetric algorithms, whose signing key only the provider has."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 @dataclass
 class _Known:
-    """What a provider says of itself."""
+    """Metadata and keys of a provider."""
 
     metadata: Mapping[str, Any]
     trusted: ssl.SSLContext
@@ -54,14 +54,14 @@ class _Known:
 
 @dataclass(frozen=True)
 class _Failure:
-    """Of asking a provider what it is."""
+    """A failed request for the metadata of a provider."""
 
     refused: Refused
     at: float
 
 
 class OidcClient:
-    """One for the console. `transport` takes the network's place in tests."""
+    """A client that all requests of the console share. Tests use `transport` instead of the network."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
@@ -70,15 +70,15 @@ class OidcClient:
         self._asking = asyncio.Lock()
 
     async def look(self, provider: Provider) -> None:
-        """Whether it is one, anew. Raises Refused."""
+        """Check the provider without using cached metadata. Raises Refused."""
         async with self._asking:
             known = await self._discover(provider)
             async with self._client(known.trusted) as client:
                 await _read_keys(client, known)
 
     async def authorization_url(self, provider: Provider, attempt: Attempt) -> str:
-        """Where the browser goes to sign in. Raises Refused."""
-        known = await self._what_it_is(provider)
+        """Return the URL that the browser opens to sign in. Raises Refused."""
+        known = await self._metadata(provider)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(attempt.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
@@ -94,22 +94,22 @@ class OidcClient:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     async def claims(self, provider: Provider, attempt: Attempt, reply: Mapping[str, str]) -> dict[str, Any]:
-        """What the provider says of the person, against its reply in the browser's address. Raises Refused."""
-        known = await self._what_it_is(provider)
-        _insist_on_issuer(known.metadata, provider, reply)
+        """Return the claims about the user for the provider's response in the callback URL. Raises Refused."""
+        known = await self._metadata(provider)
+        _require_issuer(known.metadata, provider, reply)
         async with self._client(known.trusted) as client:
             tokens = await _exchange(client, known.metadata, provider, attempt, reply["code"])
             claims = await self._judge(client, known, provider, attempt, tokens)
-            wanted = {provider.username_claim, provider.groups_claim}
+            needed = {provider.username_claim, provider.groups_claim}
             if provider.username_claim == "email":
-                wanted.add("email_verified")
+                needed.add("email_verified")
             endpoint = known.metadata.get("userinfo_endpoint")
-            if wanted <= claims.keys() or not isinstance(endpoint, str) or _url_fault(provider, endpoint):
+            if needed <= claims.keys() or not isinstance(endpoint, str) or _url_fault(provider, endpoint):
                 return claims
             bearer = {"Authorization": f"Bearer {tokens.get('access_token', '')}"}
             more = await _json(client, "GET", endpoint, headers=bearer)
             if more.get("sub") != claims["sub"]:
-                raise Refused("provider_fault", "The provider told of another person than of whom it had vouched for.")
+                raise Refused("provider_fault", "The provider returned information about another user than the ID token.")
             return {**more, **claims}
 
     def _client(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
@@ -122,14 +122,14 @@ class OidcClient:
             trust_env=False,
         )
 
-    async def _what_it_is(self, provider: Provider) -> _Known:
-        """As it was told lately. Who asks while it is being asked waits, and a failure counts for all who come within seconds."""
-        place = (provider.issuer, provider.ca)
-        known = self._known.get(place)
+    async def _metadata(self, provider: Provider) -> _Known:
+        """Return cached or new metadata. Concurrent calls share one request; its failure is cached for some seconds."""
+        cache_key = (provider.issuer, provider.ca)
+        known = self._known.get(cache_key)
         if known is not None and known.is_fresh:
             return known
         async with self._asking:
-            known, failure = self._known.get(place), self._failures.get(place)
+            known, failure = self._known.get(cache_key), self._failures.get(cache_key)
             if known is not None and known.is_fresh:
                 return known
             if failure is not None and time.monotonic() - failure.at < AGAIN_SECONDS:
@@ -137,7 +137,7 @@ class OidcClient:
             try:
                 return await self._discover(provider)
             except Refused as refused:
-                self._failures = {place: _Failure(refused, time.monotonic())}
+                self._failures = {cache_key: _Failure(refused, time.monotonic())}
                 raise
 
     async def _discover(self, provider: Provider) -> _Known:
@@ -145,18 +145,18 @@ class OidcClient:
         async with self._client(trusted) as client:
             metadata = await _json(client, "GET", f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != provider.issuer:
-            said = str(metadata.get("issuer"))[:200]
-            raise Refused("provider_fault", f"The provider calls itself {said}: the issuer must be written as it does.")
+            reported = str(metadata.get("issuer"))[:200]
+            raise Refused("provider_fault", f"The provider reports the issuer {reported}: configure exactly this issuer.")
         for name in _ENDPOINTS:
             url = metadata.get(name)
             if (fault := _url_fault(provider, url) if isinstance(url, str) else "is missing") is not None:
-                raise Refused("provider_fault", f"What the provider says of itself cannot be used: {name} {fault}.")
+                raise Refused("provider_fault", f"The metadata of the provider is invalid: {name} {fault}.")
         found = _Known(metadata, trusted, time.monotonic())
-        self._known = {(provider.issuer, provider.ca): found}  # there is one provider at a time
+        self._known = {(provider.issuer, provider.ca): found}  # there is only one provider at a time
         return found
 
     async def _key(self, client: httpx.AsyncClient, known: _Known, header: Mapping[str, Any]) -> jwt.PyJWK:
-        """Of a token that was signed by it; keys that were changed since are asked for."""
+        """Return the key that signed a token. If it is unknown, the keys are requested again."""
         fitting = _fitting(known.keys, header)
         if len(fitting) != 1:
             async with self._asking:
@@ -164,16 +164,16 @@ class OidcClient:
                 if len(fitting) != 1 and (not known.keys or time.monotonic() - known.keys_at >= AGAIN_SECONDS):
                     fitting = _fitting(await _read_keys(client, known), header)
         if len(fitting) != 1:
-            raise Refused("provider_fault", "The provider's token is signed with a key that it does not tell of.")
+            raise Refused("provider_fault", "The provider's token is signed with an unknown key.")
         return fitting[0]
 
     async def _judge(
         self, client: httpx.AsyncClient, known: _Known, provider: Provider, attempt: Attempt, tokens: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The claims of the ID token, which is the provider's, for this console and this attempt."""
+        """Verify that the ID token is from the provider, for this console and for this attempt, and return its claims."""
         token = tokens.get("id_token")
         if not isinstance(token, str):
-            raise Refused("provider_fault", "The provider gave no ID token; does the scope have openid in it?")
+            raise Refused("provider_fault", "The provider returned no ID token. Check that the scope contains openid.")
         try:
             header = jwt.get_unverified_header(token)
             key = await self._key(client, known, header)
@@ -187,12 +187,12 @@ class OidcClient:
                 options={"require": ["exp", "iat", "aud", "iss", "sub"]},
             )
         except jwt.PyJWTError as error:
-            raise Refused("provider_fault", f"The provider's ID token does not hold: {error}.") from error
+            raise Refused("provider_fault", f"The provider's ID token is invalid: {error}.") from error
         audience = claims["aud"]
         if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != provider.client_id:
-            raise Refused("provider_fault", "The provider's ID token is for others as well.")
+            raise Refused("provider_fault", "The provider's ID token has additional audiences.")
         if claims.get("azp", provider.client_id) != provider.client_id:
-            raise Refused("provider_fault", "The provider's ID token was given to somebody else.")
+            raise Refused("provider_fault", "The provider's ID token was issued to another client.")
         if claims.get("nonce") != attempt.nonce:
             raise Refused("provider_fault", "The provider's ID token belongs to another sign-in.")
         return claims
@@ -204,18 +204,18 @@ def _url_fault(provider: Provider, url: str) -> str | None:
 
 async def _read_keys(client: httpx.AsyncClient, known: _Known) -> Sequence[Mapping[str, Any]]:
     known.keys_at = time.monotonic()
-    said = (await _json(client, "GET", known.metadata["jwks_uri"])).get("keys")
+    keys = (await _json(client, "GET", known.metadata["jwks_uri"])).get("keys")
     try:
-        jwt.PyJWKSet.from_dict({"keys": said})
+        jwt.PyJWKSet.from_dict({"keys": keys})
     except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
-        raise Refused("provider_fault", "The keys that the provider signs with cannot be read.") from error
-    known.keys = [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+        raise Refused("provider_fault", "The provider's signing keys are invalid.") from error
+    known.keys = [each for each in keys if isinstance(each, dict)] if isinstance(keys, list) else []
     return known.keys
 
 
 def _fitting(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> list[jwt.PyJWK]:
-    """Those by which a token with that header may be signed. Keys need not say for which algorithm they are: one that they are fit
-    for (RFC 7517, 4.4)."""
+    """Return the keys that may have signed a token with this header. A key without an algorithm is valid for all algorithms that it
+    supports (RFC 7517, 4.4)."""
     algorithm, kid, found = header.get("alg"), header.get("kid"), []
     for each in keys if algorithm in ALGORITHMS else ():
         if (
@@ -236,7 +236,7 @@ async def _exchange(
     attempt: Attempt,
     code: str,
 ) -> dict[str, Any]:
-    """The code for tokens."""
+    """Exchange the code for tokens."""
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -244,7 +244,7 @@ async def _exchange(
         "code_verifier": attempt.verifier,
     }
     headers = {}
-    # Basic is what providers must know; its parts are form-encoded first (RFC 6749, 2.3.1).
+    # All providers must support Basic authentication; its parts are form-encoded first (RFC 6749, 2.3.1).
     known = metadata.get("token_endpoint_auth_methods_supported")
     if provider.client_secret and (not isinstance(known, list) or "client_secret_basic" in known):
         pair = ":".join(quote(part, safe="") for part in (provider.client_id, provider.client_secret))
@@ -256,11 +256,11 @@ async def _exchange(
     return await _json(client, "POST", metadata["token_endpoint"], data=form, headers=headers)
 
 
-def _insist_on_issuer(metadata: Mapping[str, Any], provider: Provider, reply: Mapping[str, str]) -> None:
-    """Of a provider that says who it is in its reply, no other one's reply is taken."""
-    says = metadata.get("authorization_response_iss_parameter_supported") is True or "iss" in reply
-    if says and reply.get("iss") != provider.issuer:
-        raise Refused("provider_fault", "The reply is another provider's.")
+def _require_issuer(metadata: Mapping[str, Any], provider: Provider, reply: Mapping[str, str]) -> None:
+    """Require the right issuer in the response of a provider that includes it."""
+    has_issuer = metadata.get("authorization_response_iss_parameter_supported") is True or "iss" in reply
+    if has_issuer and reply.get("iss") != provider.issuer:
+        raise Refused("provider_fault", "The response is from another provider.")
 
 
 async def _json(client: httpx.AsyncClient, method: str, url: str, **more: Any) -> dict[str, Any]:
@@ -271,20 +271,20 @@ async def _json(client: httpx.AsyncClient, method: str, url: str, **more: Any) -
             async for part in reply.aiter_bytes():
                 body += part
                 if len(body) > MOST_BYTES:
-                    raise Refused("provider_fault", f"{host} answers with more than {MOST_BYTES} bytes.")
+                    raise Refused("provider_fault", f"The response of {host} is larger than {MOST_BYTES} bytes.")
     except (httpx.TimeoutException, TimeoutError):
-        sentence = f"The provider ({host}) does not answer within {PATIENCE_SECONDS} s."
+        sentence = f"The provider ({host}) did not respond within {PATIENCE_SECONDS} s."
         raise Refused("provider_unreachable", sentence) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise Refused("provider_unreachable", f"The provider ({host}) cannot be reached: {error}.") from error
+        raise Refused("provider_unreachable", f"The provider ({host}) is unreachable: {error}.") from error
     try:
-        said = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
-        said = None
+        content = None
     if not reply.is_success:
-        reason = said.get("error") if isinstance(said, dict) else None
-        told = f": {str(reason)[:100]}" if reason else ""
-        raise Refused("provider_fault", f"The provider ({host}) answers {reply.status_code}{told}.")
-    if not isinstance(said, dict):
-        raise Refused("provider_fault", f"The provider ({host}) answers with something other than a JSON object.")
-    return said
+        reason = content.get("error") if isinstance(content, dict) else None
+        detail = f": {str(reason)[:100]}" if reason else ""
+        raise Refused("provider_fault", f"The provider ({host}) responded with status {reply.status_code}{detail}.")
+    if not isinstance(content, dict):
+        raise Refused("provider_fault", f"The response of the provider ({host}) is not a JSON object.")
+    return content

@@ -1,4 +1,4 @@
-"""Append-only files of shards that serve already."""
+"""Activation of append-only files on shards that are serving."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from shardboard.engine_text import info_fields
 
 @dataclass(frozen=True)
 class Logs:
-    """How many of the shards have all their data in an append-only file; reasons by uid of those that cannot have one."""
+    """Number of shards with a complete append-only file; error messages by uid of those that cannot have one."""
 
     complete: int
     refused: Mapping[int, str]
 
 
 async def begin_logs(agents: Agents, shards: Sequence[ShardRef]) -> Logs:
-    """Have the next shards begin, and tell how far they are: to be called until all are complete.
+    """Activate append-only files on the next shards and return the progress. Call this until all shards are complete.
 
-    One at a time on each node: a shard writes all its data once, from a process of its own.
+    One shard at a time is activated on each node, because a shard writes all its data in a child process.
     """
-    told = await command(agents, shards, "INFO", "persistence")
-    refused = {uid: result.reply for uid, result in told.items() if not result.ok}
-    states = {uid: _state(result.reply) for uid, result in told.items() if result.ok}
+    replies = await command(agents, shards, "INFO", "persistence")
+    refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
+    states = {uid: _state(result.reply) for uid, result in replies.items() if result.ok}
     refused |= {uid: "its append-only file could not be written" for uid, state in states.items() if state == "failed"}
     due: dict[int, ShardRef] = {}
     for shard in shards:
@@ -38,7 +38,7 @@ async def begin_logs(agents: Agents, shards: Sequence[ShardRef]) -> Logs:
 
 
 def _state(info: str) -> str:
-    """Of INFO persistence: `off`, `writing` the whole data, `failed` (the engine tries again), or `complete`."""
+    """Return the state from INFO persistence: `off`, `writing` the initial file, `failed` (the engine retries), or `complete`."""
     fields = info_fields(info)
     if fields.get("aof_enabled") != "1":
         return "off"

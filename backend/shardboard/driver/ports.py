@@ -1,4 +1,4 @@
-"""The small interface that machines hide behind, with the messages of the contract that pass through it."""
+"""The interface to machines outside of the console, with the messages of the agent contract that it uses."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class NodeRef:
-    """Where a node's agent listens."""
+    """Address of a node's agent."""
 
     uid: int
     addr: str
@@ -98,71 +98,70 @@ class NodeRef:
 
 @dataclass(frozen=True)
 class ShownCertificate:
-    """What an agent proves itself by to whoever connects."""
+    """The certificate that an agent serves."""
 
     ends: datetime
     serial: str
-    """Hexadecimal, in small letters, without zeros in front."""
+    """Lowercase hexadecimal digits without leading zeros."""
     signing_key: str = ""
-    """Names the authority (`tls.signing_key_of`)."""
+    """ID of the CA key (`tls.signing_key_of`)."""
 
 
 class HookFailed(Exception):
-    """A webhook was not told; the message is a sentence."""
+    """A message could not be delivered; the text is a message for users."""
 
 
 class Hooks(Protocol):
-    """Addresses outside that are told of events."""
+    """Webhook receivers of events."""
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
-        """Trusting the authorities of `ca` (PEM), or those that the system trusts. Raises HookFailed."""
+        """Send a message. Trusts the CA certificates in `ca` (PEM), or those of the system if it is empty. Raises HookFailed."""
 
 
 class Syslog(Protocol):
-    """Receivers of syslog."""
+    """Syslog receivers."""
 
     async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
-        """All of them, in their order. Raises HookFailed."""
+        """Send all messages in order. Raises HookFailed."""
 
 
 class Mails(Protocol):
-    """Mail to people."""
+    """Email to users."""
 
     async def send(self, server: MailServer, message: EmailMessage) -> None:
-        """Raises HookFailed."""
+        """Send a message. Raises HookFailed."""
 
 
 class Agents(Protocol):
-    """What the console may ask of agents. Every call raises AgentUnreachable or AgentRefused and may be repeated.
+    """Requests to agents. Every call is idempotent and can raise AgentUnreachable or AgentRefused.
 
-    `shards` are engine ids by uid. An agent treats a shard that it has with another engine id as absent.
+    `shards` are engine ids by uid. An agent treats a shard that it has with another engine id as missing.
     """
 
     async def facts(self, node: NodeRef) -> NodeFacts: ...
 
     async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
-        """Of the agent, its proxy, and those of these shards that are there."""
+        """Return the logs of the agent, its proxy, and those of the given shards that it has."""
         ...
 
     def certificate_ends(self, node_uid: int) -> datetime | None:
-        """Until when the certificate holds that was looked at last; None before."""
+        """Return the expiry of the certificate that was read last; None before."""
         ...
 
     async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
-        """The one that the agent shows to whoever connects now."""
+        """Return the certificate that the agent currently serves."""
         ...
 
     async def request_certificate(self, node: NodeRef) -> str:
-        """Let the agent make a new key; the request for a certificate for it, PEM."""
+        """Make the agent create a new key, and return its certificate signing request (PEM)."""
         ...
 
     async def give_certificate(self, node: NodeRef, certificate: str) -> None:
-        """Let the agent show this (PEM, for the key of the last request) from the next connection on."""
+        """Make the agent serve this certificate (PEM, for the key of the last request) for new connections."""
         ...
 
     async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
-        """Let the agent trust these authorities (PEM) and no others, from the next connection on, and load generators those of
-        `bundle`."""
+        """Make the agent trust only these CA certificates (PEM) for new connections, and its load generators those of `bundle`."""
         ...
 
     async def shards(self, node: NodeRef) -> list[ShardReport]: ...
@@ -170,11 +169,11 @@ class Agents(Protocol):
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]: ...
 
     async def restart(self, node: NodeRef, shards: Mapping[int, str], *, discard_data: bool) -> list[ShardOutcome]:
-        """Start dead shards again where they are, from what they have on disk or empty."""
+        """Start dead shards again on their node, from their data on disk or empty."""
         ...
 
     async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
-        """End those that do not answer even now; they are dead then, as if they had crashed."""
+        """Kill shards that still do not respond; afterwards they are dead as after a crash."""
         ...
 
     async def remove(
@@ -184,49 +183,49 @@ class Agents(Protocol):
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
 
     async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
-        """Let the shards of a database on `node` prove themselves by other certificates."""
+        """Make the shards of a database on `node` use other certificates."""
         ...
 
     async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
-        """Let the agent of `node` command the shards of a database by another password."""
+        """Make the agent of `node` use another password for the shards of a database."""
         ...
 
     async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
-        """Move slots away from a shard of `node`, for a bounded time."""
+        """Move slots away from a shard of `node` for a limited time."""
         ...
 
     async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
-        """The slots of shards of `node` with the highest counts, as their engines say."""
+        """Return the slots of shards of `node` with the highest counts, as reported by the engines."""
         ...
 
     async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
-        """What the proxy of `node` counted of single commands."""
+        """Return the counts of single commands from the proxy of `node`."""
         ...
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
-        """Whether shards of other nodes answer, as seen from `node`."""
+        """Return whether shards of other nodes respond to `node`."""
         ...
 
     async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
-        """The same, as seen from the console itself: for when no other agent can be asked."""
+        """Return whether shards respond to the console itself; used if no other agent can be queried."""
         ...
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
-        """Let the proxy of the node do exactly this."""
+        """Make the proxy of the node apply exactly this state."""
         ...
 
     async def proxy(self, node: NodeRef) -> ProxyReport: ...
 
     async def drill(self, node: NodeRef, drill: Drill) -> str:
-        """Begin a rehearsed fault; it ends by itself. Returns why that machine cannot do it, or ""."""
+        """Start a failure drill, which ends automatically. Return why the machine cannot run it, or an empty string."""
         ...
 
     async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
-        """Let the node put load on a database. Repeating the order starts nothing again."""
+        """Start a load generator on the node. A repeated request does not start another one."""
         ...
 
     async def read_load(self, node: NodeRef, load: str, after: int, wait: float) -> LoadLines:
-        """What the generator has told after so many lines; waits a little for the next one."""
+        """Return the output of the generator after a number of lines; waits up to `wait` seconds for more."""
         ...
 
     async def stop_load(self, node: NodeRef, load: str) -> LoadState: ...
@@ -236,7 +235,7 @@ class Agents(Protocol):
     async def remove_load(self, node: NodeRef, load: str) -> LoadState: ...
 
     def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
-        """Samples newer than `after`, then each new one until the connection breaks; None is a pulse in between."""
+        """Yield samples newer than `after`, then new ones until the connection breaks; None is a pulse between samples."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Who copies whom, as the engines say, and the orders that change it while both sides live."""
+"""Replication state of shards, and commands that change it while both sides are up."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -10,29 +10,29 @@ from shardboard.driver.ports import Agents
 from shardboard.engine_text import cluster_lines, info_fields
 
 PATIENCE = 5.0
-"""Seconds that a node may take to answer; one that hangs must not hold up what others do."""
+"""Seconds that a node may take to respond; a node that hangs must not delay the others."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One shard's side of replication."""
+    """Replication state of one shard."""
 
     leads: bool
     up: bool
-    """A replica has all that its primary had a moment ago; true for a primary."""
+    """Whether a replica is connected and has the recent data of its primary; always true for a primary."""
     primary: tuple[str, int] | None
-    """Address and port of whom a replica follows."""
+    """Address and port of the primary that a replica follows."""
 
 
 async def links(agents: Agents, shards: Sequence[ShardRef]) -> dict[int, Link]:
-    """By uid, of those that answer."""
+    """Return the state by uid of the shards that respond."""
     replies = await command(agents, shards, "INFO", "replication", patience=PATIENCE)
     return {uid: _link(result.reply) for uid, result in replies.items() if result.ok}
 
 
 async def introduce(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> None:
-    """Have shards of a running cluster meet newcomers. May be repeated: who is known is not met twice."""
-    orders = [
+    """Make shards of a running cluster meet newcomers. Idempotent: known shards are not met twice."""
+    requests = [
         command(
             agents,
             hosts,
@@ -41,15 +41,15 @@ async def introduce(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequen
         )
         for newcomer in newcomers
     ]
-    await asyncio.gather(*orders)
+    await asyncio.gather(*requests)
 
 
 async def unaware_hosts(
     agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[tuple[ShardRef, ShardRef]]
 ) -> dict[int, list[ShardRef]]:
-    """For each newcomer, given with its primary, the hosts that do not know it as that one's replica yet.
+    """Return for each newcomer, given with its primary, the hosts that do not yet know it as a replica of this primary.
 
-    Only whom all primaries know can win their vote, and a primary hands over only to a replica that it knows.
+    A replica needs to be known to all primaries to win their votes, and to its primary for a planned failover.
     """
     replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
     views = {uid: _replicas(result.reply) for uid, result in replies.items() if result.ok}
@@ -60,13 +60,13 @@ async def unaware_hosts(
 
 
 async def follow(agents: Agents, replicas: Sequence[ShardRef], head: ShardRef) -> dict[int, CommandResult]:
-    """Outside cluster mode: copy from `head` from now on, and remember it."""
+    """Make shards replicate from `head` and store this. Only outside of cluster mode."""
     await command(agents, replicas, "REPLICAOF", head.node.addr, str(head.port), patience=PATIENCE)
     return await command(agents, replicas, "CONFIG", "REWRITE", patience=PATIENCE)
 
 
 async def forget(agents: Agents, hosts: Sequence[ShardRef], engine_id: str) -> list[int]:
-    """Have shards forget one that is no more. Uids of those that could not be told."""
+    """Make shards forget a removed one. Return the uids of those on which this failed."""
     replies = await command(agents, hosts, "CLUSTER", "FORGET", engine_id, patience=PATIENCE)
     return [uid for uid, result in replies.items() if not result.ok and "Unknown node" not in result.reply]
 
@@ -81,7 +81,7 @@ def _link(info: str) -> Link:
 
 
 def _replicas(text: str) -> Mapping[str, str]:
-    """Primary by replica, both by engine id, from the lines of CLUSTER NODES."""
+    """Return the primary of each replica, both by engine id, from the lines of CLUSTER NODES."""
     return {
         line.engine_id: line.primary for line in cluster_lines(text).values() if "slave" in line.flags and line.has_port
     }

@@ -1,4 +1,4 @@
-"""Who owns which hash slots, as the engines of a database say themselves, and which slots are between two owners."""
+"""Ownership of hash slots as reported by the engines of a database, including slots that are being moved."""
 
 import asyncio
 import itertools
@@ -13,7 +13,7 @@ from shardboard.engine_text import ClusterLine, ClusterReader
 from shardboard.errors import AgentRefused
 
 PATIENCE = 5.0
-"""Seconds that a node may take to answer."""
+"""Seconds that a node may take to respond."""
 
 _STATE = re.compile(r"'state', '([^']*)'")
 _ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
@@ -21,7 +21,7 @@ _ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
 
 @dataclass(frozen=True)
 class OpenSlot:
-    """A slot between two pairs: its keys may be at either."""
+    """A slot that is being moved between two pairs; its keys may be on either of them."""
 
     slot: int
     source: int
@@ -30,30 +30,30 @@ class OpenSlot:
 
 @dataclass(frozen=True)
 class SlotMap:
-    """What is known of all slots."""
+    """State of all slots."""
 
     held: Mapping[int, Ranges]
-    """By pair."""
+    """Slots by pair."""
     open: Sequence[OpenSlot]
     lost: Sequence[int]
-    """Slots that nobody claims, or somebody who is not of this database."""
+    """Slots without an owner, or whose owner does not belong to this database."""
     astray: Sequence[int]
-    """Uids of shards that see the slots with other owners, or did not answer."""
+    """Uids of shards that report other owners or did not respond."""
 
 
 async def look(agents: Agents, shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
-    """Ask some or all of a database's shards. Raises AgentRefused when none of them answers."""
+    """Query some or all shards of a database. Raises AgentRefused if none of them responds."""
     replies = await command(agents, asked, "CLUSTER", "NODES", patience=PATIENCE)
     texts = {uid: result.reply for uid, result in replies.items() if result.ok}
-    # In a thread: hundreds of views of hundreds of lines each would keep the event loop from hearing agents meanwhile.
-    return await asyncio.to_thread(_summed_up, texts, shards, asked)
+    # In a thread, because parsing hundreds of replies with hundreds of lines each would block the event loop.
+    return await asyncio.to_thread(_summarize, texts, shards, asked)
 
 
-def _summed_up(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
+def _summarize(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequence[ShardRef]) -> SlotMap:
     reader = ClusterReader()
     views = {uid: reader.read(text) for uid, text in texts.items()}
     if not any(views.values()):
-        raise AgentRefused("no shard tells its view of the cluster")
+        raise AgentRefused("no shard returned its view of the cluster")
     pairs = {shard.engine_id: shard.pair for shard in shards}
     own_ids = {shard.uid: shard.engine_id for shard in asked}
     own = {own_ids[uid]: lines[own_ids[uid]] for uid, lines in views.items() if own_ids[uid] in lines}
@@ -72,34 +72,34 @@ def _summed_up(texts: Mapping[int, str], shards: Sequence[ShardRef], asked: Sequ
 
 
 async def moving(agents: Agents, primaries: Sequence[ShardRef]) -> list[int]:
-    """Uids of those whose engines are moving slots in their own way, which CLUSTER NODES does not show."""
+    """Return the uids of primaries with a native slot migration in progress, which CLUSTER NODES does not show."""
     replies = await command(agents, primaries, "CLUSTER", "GETSLOTMIGRATIONS", patience=PATIENCE)
     states = {uid: _STATE.findall(result.reply) for uid, result in replies.items() if result.ok}
     return [uid for uid, found in states.items() if set(found) - _ENDED]
 
 
 async def unaware_hosts(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> list[ShardRef]:
-    """The hosts that do not know all newcomers, or did not answer."""
+    """Return the hosts that do not know all newcomers, or did not respond."""
     replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
-    wanted = {newcomer.engine_id for newcomer in newcomers}
+    engine_ids = {newcomer.engine_id for newcomer in newcomers}
     texts = {uid: result.reply for uid, result in replies.items() if result.ok}
-    aware = await asyncio.to_thread(_aware, texts, wanted)
+    aware = await asyncio.to_thread(_aware, texts, engine_ids)
     return [host for host in hosts if host.uid not in aware]
 
 
-def _aware(texts: Mapping[int, str], wanted: set[str]) -> set[int]:
-    """Who knows all of them."""
+def _aware(texts: Mapping[int, str], engine_ids: set[str]) -> set[int]:
+    """Return the shards that know all of these engine ids."""
     reader = ClusterReader()
     views = {uid: reader.read(text) for uid, text in texts.items()}
-    return {uid for uid, lines in views.items() if all(id_ in lines and lines[id_].met for id_ in wanted)}
+    return {uid for uid, lines in views.items() if all(id_ in lines and lines[id_].met for id_ in engine_ids)}
 
 
 def _owners(own: Mapping[str, ClusterLine], views: Mapping[int, Mapping[str, ClusterLine]]) -> list[str]:
-    """Engine id of each slot's owner, empty for none. What a shard says of its own slots counts before what others say of it, and
-    then the newest epoch."""
-    hearsay = [line for lines in views.values() for line in lines.values() if line.engine_id not in own and line.leads]
+    """Return the engine id of each slot's owner, empty for none. The report of a shard about its own slots takes precedence over
+    reports of others, and a newer epoch over an older one."""
+    indirect = [line for lines in views.values() for line in lines.values() if line.engine_id not in own and line.leads]
     owners = [""] * SLOTS
-    for claims in (hearsay, [line for line in own.values() if line.leads]):
+    for claims in (indirect, [line for line in own.values() if line.leads]):
         for line in sorted(claims, key=lambda line: line.epoch):
             for first, last in line.slots:
                 owners[first : last + 1] = [line.engine_id] * (last - first + 1)
@@ -107,7 +107,7 @@ def _owners(own: Mapping[str, ClusterLine], views: Mapping[int, Mapping[str, Clu
 
 
 def _open(own: Mapping[str, ClusterLine], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
-    """Slots that some primary still has marked. The source is who owns a slot or, when the target does already, who gives."""
+    """Return slots that a primary has marked as moving. The source is the owner or, if the target is the owner, the sender."""
     found = set()
     for line in own.values():
         if not line.leads or line.engine_id not in pairs:
@@ -128,7 +128,7 @@ def _astray(
     pairs: Mapping[str, int],
     held: Mapping[int, Ranges],
 ) -> list[int]:
-    """Those that see the slots with other owners, or did not answer. Views of the same lines are judged once."""
+    """Return shards that report other owners or did not respond. Identical views are checked once."""
     true, judged, found = _filled(held), dict[frozenset[int], bool](), []
     for shard in asked:
         lines = views.get(shard.uid, {})
@@ -141,7 +141,7 @@ def _astray(
 
 
 def _seen(lines: Mapping[str, ClusterLine], pairs: Mapping[str, int]) -> dict[int, Ranges]:
-    """The slots by pair, as one shard sees them."""
+    """Return the slots by pair in the view of one shard."""
     found: dict[int, Ranges] = {}
     for line in lines.values():
         if line.slots and line.leads and line.engine_id in pairs:

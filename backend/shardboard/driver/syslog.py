@@ -13,17 +13,18 @@ PATIENCE_SECONDS = 5.0
 
 
 class SyslogSender:
-    """A connection for each batch: syslog knows no answer, and only a receiver that closes after us has read all of it."""
+    """Opens a connection for each batch: syslog has no acknowledgement, and only a receiver that closes the connection after the
+    sender has read everything."""
 
     async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
-        """Raises HookFailed with a sentence."""
+        """Send messages. Raises HookFailed with a message for users."""
         try:
             async with asyncio.timeout(2 * PATIENCE_SECONDS):
                 await _send(url, ca, b"".join(syslog.frame(message) for message in messages))
         except TimeoutError:
-            raise HookFailed(f"It does not take what is sent within {2 * PATIENCE_SECONDS:.0f} s.") from None
+            raise HookFailed(f"It did not receive all messages within {2 * PATIENCE_SECONDS:.0f} s.") from None
         except (OSError, ssl.SSLError) as error:
-            raise HookFailed(f"It cannot be reached: {error}.") from error
+            raise HookFailed(f"It is unreachable: {error}.") from error
 
 
 async def _send(url: str, ca: str, content: bytes) -> None:
@@ -37,7 +38,7 @@ async def _send(url: str, ca: str, content: bytes) -> None:
         writer.write(content)
         await writer.drain()
         if is_tls:
-            writer.close()  # says that it is the end, and waits for the other side to say so
+            writer.close()  # sends close_notify and waits for the receiver's
             await writer.wait_closed()
         else:
             writer.write_eof()

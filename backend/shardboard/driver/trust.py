@@ -1,8 +1,8 @@
-"""Whom the console trusts outside of the cluster."""
+"""TLS trust for connections to systems outside of the cluster."""
 
 import ssl
 
 
 def context(ca: str) -> ssl.SSLContext:
-    """What the system trusts, or these authorities alone (PEM)."""
+    """Return a context that trusts only these CA certificates (PEM), or those of the system if `ca` is empty."""
     return ssl.create_default_context(cadata=ca or None)

@@ -1,4 +1,4 @@
-"""Nodes in the cluster of a database that are not of it: found, forgotten, and the slots that they took taken back."""
+"""Detection and removal of nodes in a database's cluster that do not belong to it, and recovery of slots that they took."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from shardboard.driver.ports import Agents
 from shardboard.engine_text import cluster_lines
 
 PATIENCE = 5.0
-"""Seconds that a node may take to answer."""
+"""Seconds that a node may take to respond."""
 PASSING = frozenset({"handshake", "noaddr"})
-"""Flags of those that are not members: the first has an id that somebody made up for the moment."""
+"""Flags of nodes that are not members; a node in handshake has a temporary id."""
 
 
 @dataclass(frozen=True)
 class UnknownNode:
-    """As the shards of the database see it."""
+    """A node as reported by the shards of the database."""
 
     engine_id: str
     address: str
     """`host:port@bus`."""
     slots: Ranges
-    """That it leads, in the view of those that were asked."""
+    """Slots that it owns in the view of the queried shards."""
     is_well: bool
-    """Whether somebody has a connection to it, and nobody believes it dead."""
+    """Whether a shard has a connection to it and none considers it failed."""
 
 
 async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]) -> list[UnknownNode] | None:
-    """Members whose engine ids are not `known`; None when nobody answers."""
+    """Return members whose engine ids are not `known`; None if no shard responds."""
     replies = await command(agents, asked, "CLUSTER", "NODES", patience=PATIENCE)
     if not any(result.ok for result in replies.values()):
         return None
@@ -51,17 +51,17 @@ async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]
 
 
 async def expel(agents: Agents, members: Sequence[ShardRef], engine_ids: Sequence[str]) -> None:
-    """Have the shards forget them. For a minute after that they learn of them from nobody; who can reach a shard's bus, and is let
-    in there, may introduce itself anew at any time."""
+    """Make the shards forget nodes. For one minute they do not learn about these nodes from others. A node with access to the bus
+    of a shard can join again at any time."""
     for engine_id in engine_ids:
         await replication.forget(agents, members, engine_id)
 
 
 async def take_back(agents: Agents, owners: Mapping[ShardRef, Ranges]) -> dict[int, Ranges]:
-    """Give primaries the slots that are theirs and have no owner in their view: those of a node that was just forgotten. What they
-    got, by uid. Keys that were there are gone: an engine that loses a slot deletes them."""
+    """Assign to primaries those of their slots that have no owner in their view, because the owner was just forgotten. Return the
+    assigned slots by uid. The keys in these slots are lost, because an engine that loses a slot deletes them."""
     replies = await command(agents, list(owners), "CLUSTER", "NODES", patience=PATIENCE)
-    given: dict[int, Ranges] = {}
+    assigned: dict[int, Ranges] = {}
     for shard, own in owners.items():
         result = replies[shard.uid]
         if not result.ok:
@@ -69,9 +69,9 @@ async def take_back(agents: Agents, owners: Mapping[ShardRef, Ranges]) -> dict[i
         owned = slots.joined(*(line.slots for line in cluster_lines(result.reply).values()))
         if missing := slots.without(own, owned):
             flat = [str(end) for run in missing for end in run]
-            got = (await command(agents, [shard], "CLUSTER", "ADDSLOTSRANGE", *flat, patience=PATIENCE))[shard.uid]
-            # A newer epoch than that of whoever claimed them, so that all others believe it.
+            added = (await command(agents, [shard], "CLUSTER", "ADDSLOTSRANGE", *flat, patience=PATIENCE))[shard.uid]
+            # An epoch newer than that of the previous owner, so that all other shards accept it.
             bumped = (await command(agents, [shard], "CLUSTER", "BUMPEPOCH", patience=PATIENCE))[shard.uid]
-            if got.ok and bumped.ok:
-                given[shard.uid] = missing
-    return given
+            if added.ok and bumped.ok:
+                assigned[shard.uid] = missing
+    return assigned

@@ -1,4 +1,4 @@
-"""Tables and the queries on them, one file per noun. Importing this package registers every table."""
+"""Tables and their queries, one file per noun. Importing this package registers all tables."""
 
 from shardboard.state import (
     access,

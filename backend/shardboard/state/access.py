@@ -1,4 +1,4 @@
-"""Roles of users, and lists of rules that say what they may do with data."""
+"""Roles of users, and ACLs for data access."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from shardboard.domain import acl_rules
 
 
 class RedisAcl(Base):
-    """A list of the cluster's own; those that are built in are in `domain/acl_rules.py`."""
+    """A custom ACL; built-in ACLs are in `domain/acl_rules.py`."""
 
     __tablename__ = "redis_acls"
     __kind__ = "redis_acl"
@@ -22,7 +22,7 @@ class RedisAcl(Base):
 
 
 class Role(Base):
-    """A role of the cluster's own; those that are built in are in `domain/roles.py`."""
+    """A custom role; built-in roles are in `domain/roles.py`."""
 
     __tablename__ = "roles"
     __kind__ = "role"
@@ -30,27 +30,27 @@ class Role(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(unique=True)
     management: Mapped[str]
-    """What its users may do here: a management role of the REST reference (2.8)."""
+    """Permissions in the console: a management role of the REST reference (2.8)."""
     bdb_uids: Mapped[list[int]] = mapped_column(JSON, default=list, server_default="[]")
-    """Databases that it reaches, also those that are gone, so that it never reaches more than before; empty: all."""
+    """Databases that it gives access to; empty: all. Deleted databases are included, so that the role never gains access."""
 
 
 async def acls(session: AsyncSession) -> Sequence[RedisAcl]:
-    """All by uid."""
+    """Return all custom ACLs by uid."""
     return (await session.execute(select(RedisAcl).order_by(RedisAcl.uid))).scalars().all()
 
 
 async def rules(session: AsyncSession) -> dict[int, str]:
-    """Of every list, by uid; those that are built in as well."""
+    """Return the rules of all ACLs by uid, including built-in ones."""
     built_in = {each.uid: each.acl for each in acl_rules.BUILT_IN.values()}
     return built_in | {row.uid: row.acl for row in await acls(session)}
 
 
 async def role(session: AsyncSession, uid: int) -> Role | None:
-    """One of the cluster's own."""
+    """Return a custom role."""
     return await session.get(Role, uid)
 
 
 async def roles(session: AsyncSession) -> Sequence[Role]:
-    """All by uid."""
+    """Return all custom roles by uid."""
     return (await session.execute(select(Role).order_by(Role.uid))).scalars().all()

@@ -1,4 +1,4 @@
-"""Actions: long operations with progress. The row is the order; a leased loop carries it out."""
+"""Actions: long operations with progress. The row is the request; a leased loop executes it."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -12,9 +12,9 @@ from shardboard.db import Base, UtcDateTime
 
 OPEN = ("queued", "running")
 MOST = 100
-"""Of one list."""
+"""Maximum number of actions in one list."""
 FAILOVER = "SMFailover"
-"""What the console orders when primaries are lost."""
+"""Requested by the console when primaries are lost."""
 HAND_OVER = frozenset(
     {
         "SMShardFailover",
@@ -29,13 +29,13 @@ HAND_OVER = frozenset(
         "SMNodeRemove",
     }
 )
-"""What changes roles on purpose."""
+"""Actions that change roles intentionally."""
 TRIES = 30
-"""After far fewer failures the wait for the next try is the longest."""
+"""The retry delay reaches its maximum after far fewer failures."""
 
 
 class Action(Base):
-    """`name` is the state machine (SMCreateBDB, …); `lease_*` say which loop works on it and until when."""
+    """`name` is the state machine (SMCreateBDB, …); `lease_*` identify the loop that executes it, and the end of its lease."""
 
     __tablename__ = "actions"
     __kind__ = "action"
@@ -54,30 +54,30 @@ class Action(Base):
     error: Mapped[str] = mapped_column(default="")
     params: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
-    """`[{"name": sentence, "status": pending|running|completed|failed}]`."""
+    """`[{"name": text, "status": pending|running|completed|failed}]`."""
     originator: Mapped[str] = mapped_column(default="system")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     deadline_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     cancelled_by: Mapped[str] = mapped_column(default="")
-    """Who asked for its end; its steps see to it that nothing half-made is left."""
+    """User who cancelled it; its steps then clean up intermediate states."""
     lease_token: Mapped[str | None]
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     @property
     def cancellable(self) -> bool:
-        """Whether its steps know how to end it early, and it may still be asked to."""
+        """Whether it is open, supports cancellation and has not been cancelled yet."""
         return bool(self.params.get("cancellable")) and self.status in OPEN and not self.cancelled_by
 
     def is_leased_as(self, token: str | None) -> bool:
-        """Whether who has that lease may still write for it: it has not ended, and nobody has taken it over."""
+        """Return whether the holder of this lease may still write: the action is open, and no other loop has taken it over."""
         return self.lease_token == token and self.status in OPEN
 
 
 async def recent(
     session: AsyncSession, object_type: str | None = None, uids: Collection[int] | None = None
 ) -> Sequence[Action]:
-    """Open actions and the newest finished ones, newest first: all, or those on objects of a type, of these `uids`."""
+    """Return open actions and the newest finished ones, newest first: all, or those on objects of a type with these `uids`."""
     query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(MOST)
     if object_type is not None:
         query = query.where(Action.object_type == object_type)
@@ -87,7 +87,7 @@ async def recent(
 
 
 async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
-    """All that are kept, newest first."""
+    """Return all retained actions on a database, newest first."""
     query = (
         select(Action)
         .where(Action.object_type == "bdb", Action.object_uid == bdb_uid)
@@ -97,7 +97,7 @@ async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
 
 
 async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
-    """What is queued or running for a database, newest first."""
+    """Return queued and running actions on a database, newest first."""
     query = (
         select(Action)
         .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.status.in_(OPEN))
@@ -107,7 +107,7 @@ async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
 
 
 async def tries_of_bdb(session: AsyncSession, bdb_uid: int, name: str) -> Sequence[Action]:
-    """The newest actions of that name on a database, newest first: as many as a decision to try again looks at."""
+    """Return the newest actions of this name on a database, newest first: as many as the retry decision needs."""
     query = (
         select(Action)
         .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.name == name)
@@ -118,7 +118,7 @@ async def tries_of_bdb(session: AsyncSession, bdb_uid: int, name: str) -> Sequen
 
 
 async def of_object(session: AsyncSession, object_type: str, object_uid: int | None = None) -> Sequence[Action]:
-    """Actions on one object, or on all of a kind, newest first."""
+    """Return actions on one object, or on all objects of a type, newest first."""
     query = select(Action).where(Action.object_type == object_type)
     if object_uid is not None:
         query = query.where(Action.object_uid == object_uid)
@@ -126,13 +126,13 @@ async def of_object(session: AsyncSession, object_type: str, object_uid: int | N
 
 
 async def unfinished(session: AsyncSession) -> Sequence[Action]:
-    """Everything that is queued or running."""
+    """Return all queued and running actions."""
     return (await session.execute(select(Action).where(Action.status.in_(OPEN)))).scalars().all()
 
 
 async def lately(session: AsyncSession, since: datetime) -> Sequence[Action]:
-    """What is queued or running, and what has ended since then, unless it was begun more than a day before: those are found by an
-    index."""
+    """Return queued and running actions, and those that ended since then. Actions that started more than one day before are left
+    out, so that an index can be used."""
     ended = (Action.created_at >= since - timedelta(days=1), Action.finished_at >= since)
     found = (await session.execute(select(Action).where(*ended))).scalars().all()
     return [*await unfinished(session), *found]
@@ -143,13 +143,13 @@ async def by_uid(session: AsyncSession, uid: str) -> Action | None:
 
 
 async def leased_by(session: AsyncSession, prefix: str) -> Sequence[Action]:
-    """Open actions whose lease token starts with `prefix`."""
+    """Return open actions whose lease token starts with `prefix`."""
     query = select(Action).where(Action.status.in_(OPEN), Action.lease_token.startswith(prefix, autoescape=True))
     return (await session.execute(query)).scalars().all()
 
 
 async def due(session: AsyncSession, now: datetime) -> Sequence[Action]:
-    """Open actions that nobody holds a valid lease on, oldest first."""
+    """Return open actions without a valid lease, oldest first."""
     query = (
         select(Action)
         .where(Action.status.in_(OPEN), or_(Action.lease_until.is_(None), Action.lease_until < now))
@@ -160,10 +160,10 @@ async def due(session: AsyncSession, now: datetime) -> Sequence[Action]:
 
 
 async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
-    """Delete the oldest actions that were finished before a moment, at most `limit`; how many those were."""
+    """Delete the oldest actions that finished before a time, at most `limit`, and return their number."""
     finished = (Action.status.not_in(OPEN), Action.finished_at < before)
-    doomed = select(Action.uid).where(*finished).order_by(Action.finished_at).limit(limit)
-    uids = (await session.execute(doomed)).scalars().all()
+    expired = select(Action.uid).where(*finished).order_by(Action.finished_at).limit(limit)
+    uids = (await session.execute(expired)).scalars().all()
     if uids:
         await session.execute(delete(Action).where(Action.uid.in_(uids)).execution_options(synchronize_session=False))
     return len(uids)

@@ -1,7 +1,7 @@
-"""The audit trail: who did what from where, and what became of it.
+"""The audit log: who did what, from where, with which result.
 
-A request, or a command of the shell, is a deed. Every transaction within one that writes anything adds a line in the same
-transaction, so that no change is without its line. Whoever sets `current` adds those of refusals.
+A deed is a request or a shell command. Each transaction of a deed that writes anything adds a line in the same transaction, so that
+every change has a line. The code that sets `current` adds the lines of refused requests.
 """
 
 import secrets
@@ -24,7 +24,7 @@ from shardboard.state.events import told
 
 
 class AuditLine(Base):
-    """`uid` numbers the lines without a gap; `link` ties each to the one before."""
+    """`uid` numbers the lines without gaps; `link` authenticates each line together with the previous one."""
 
     __tablename__ = "audit_lines"
     __kind__ = "audit"
@@ -33,21 +33,21 @@ class AuditLine(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     time: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     username: Mapped[str]
-    """Who; of a refused login who it claimed to be."""
+    """User name; for a refused sign-in the claimed user name."""
     proof: Mapped[str]
-    """How that was proven: password, session, token, service token, join token, shell; empty: not at all."""
+    """How the user authenticated: password, session, token, service token, join token, shell; empty: not at all."""
     source: Mapped[str]
     method: Mapped[str]
     path: Mapped[str]
     outcome: Mapped[str]
     code: Mapped[str]
-    """Of the refusal or failure."""
+    """Error code of a refusal or failure."""
     detail: Mapped[str]
     link: Mapped[str]
 
 
 class AuditChain(Base):
-    """One row: where the trail begins and ends. Who adds a line holds its lock, as the last that a transaction takes."""
+    """One row: the first and the last line of the log. Adding a line locks it, as the last lock of a transaction."""
 
     __tablename__ = "audit_chain"
 
@@ -65,7 +65,7 @@ class AuditChain(Base):
 
 @dataclass
 class Deed:
-    """What is being done, by whom."""
+    """A request or command in progress, and its user."""
 
     source: str
     method: str
@@ -73,27 +73,27 @@ class Deed:
     username: str = ""
     proof: str = ""
     noted: bool = False
-    """It has a line."""
+    """Whether it has a line."""
     code: str = ""
     detail: str = ""
-    """Of a refusal or failure."""
+    """Details of a refusal or failure."""
     secrets: str = ""
-    """What secrets the reply shows."""
+    """Secrets that the reply contains."""
     refused: bool = False
-    """Whatever the reply's status: a browser is sent back to the page."""
+    """Whether it was refused, regardless of the status of the reply: a refused browser is redirected to the web UI."""
 
 
 current: ContextVar[Deed | None] = ContextVar("deed", default=None)
-"""Of this task."""
+"""The deed of the current task."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""What they write is bookkeeping, unless there is an event about it."""
+"""Methods whose writes are bookkeeping unless they have an event."""
 _LOST = "lost"
-"""In place of what is before the first line, where beginning and end of a trail were lost: the check tells of it from then on."""
+"""Used as the link before the first line if the ends of the log were lost; verification reports this from then on."""
 
 
 async def begin(session: AsyncSession, version: str) -> None:
-    """A console starts. The first one makes the key of the trail."""
+    """Record the start of a console. The first one creates the key of the log."""
     cluster = (await session.execute(select(Cluster))).scalar_one()
     if cluster.audit_key is None:
         cluster.audit_key = secrets.token_hex(32)
@@ -104,24 +104,24 @@ async def begin(session: AsyncSession, version: str) -> None:
 
 
 def aside(session: AsyncSession) -> None:
-    """What this transaction writes is bookkeeping, and no deed."""
+    """Mark the writes of this transaction as bookkeeping that needs no line."""
     session.info["aside"] = True
 
 
 async def add(session: AsyncSession, deed: Deed, outcome: Outcome, *, code: str = "", detail: str = "") -> None:
-    """One line, as the last thing that the transaction does."""
+    """Add one line, as the last operation of the transaction."""
     await session.run_sync(_add, deed, outcome, code, detail)
 
 
 async def check(session: AsyncSession) -> rules.Check:
-    """To follow the lines with."""
+    """Return a check that verifies the lines."""
     key = (await session.execute(select(Cluster.audit_key))).scalar()
     chain = await session.get(AuditChain, 1)
     return rules.Check(key, chain.ends if chain else Ends(), chain.seal if chain else "")
 
 
 async def after(session: AsyncSession, uid: int, limit: int, *, until: datetime | None = None) -> Sequence[AuditLine]:
-    """Lines with higher uids, at most `limit`, in their order; only those from before `until`."""
+    """Return lines with higher uids, at most `limit`, in order; only those from before `until`."""
     query = select(AuditLine).where(AuditLine.uid > uid).order_by(AuditLine.uid).limit(limit)
     if until is not None:
         query = query.where(AuditLine.time < until)
@@ -129,18 +129,18 @@ async def after(session: AsyncSession, uid: int, limit: int, *, until: datetime 
 
 
 async def first_since(session: AsyncSession, moment: datetime) -> int | None:
-    """Uid of the oldest line from that moment on."""
+    """Return the uid of the oldest line since a time."""
     return (await session.execute(select(func.min(AuditLine.uid)).where(AuditLine.time >= moment))).scalar()
 
 
 async def has_older(session: AsyncSession, moment: datetime) -> bool:
-    """Whether there is a line from before that moment."""
+    """Return whether there is a line from before a time."""
     oldest = (await session.execute(select(AuditLine.time).order_by(AuditLine.uid).limit(1))).scalar()
     return oldest is not None and oldest < moment
 
 
 async def newest_uid(session: AsyncSession) -> int:
-    """0 without lines."""
+    """Return the uid of the newest line; 0 without lines."""
     return (await session.execute(select(func.coalesce(func.max(AuditLine.uid), 0)))).scalar_one()
 
 
@@ -155,8 +155,8 @@ async def page(
     outcome: str = "",
     text: str = "",
 ) -> Sequence[AuditLine]:
-    """Lines that match every given filter, newest first; `before` is a uid."""
-    wanted: list[ColumnElement[bool]] = []
+    """Return lines that match all given filters, newest first; `before` is a uid."""
+    filters: list[ColumnElement[bool]] = []
     if before is not None:
         wanted.append(AuditLine.uid < before)
     if since is not None:
@@ -175,8 +175,8 @@ async def page(
 
 
 async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
-    """Remove the oldest lines, at most `limit`, that are from before a moment; how many those were. The trail says so."""
-    return await session.run_sync(_forget, before, limit)
+    """Remove the oldest lines from before a time, at most `limit`, and return their number. The log records the removal."""
+    return await session.run_sync(_remove_before, before, limit)
 
 
 def _add(session: Session, deed: Deed, outcome: Outcome, code: str, detail: str) -> None:
@@ -220,7 +220,7 @@ def _sealed(chain: AuditChain, key: str) -> AuditChain:
 def _key(session: Session) -> str:
     key = session.execute(select(Cluster.audit_key)).scalar()
     if key is None:
-        raise RuntimeError("the store has no key of the audit trail: nothing can be noted, and so nothing changed")
+        raise RuntimeError("the store has no key of the audit log, so changes cannot be recorded and are refused")
     return key
 
 
@@ -228,28 +228,28 @@ def _of_console(command: str) -> Deed:
     return Deed(source="console", method="", path=command, username="system")
 
 
-def _forget(session: Session, before: datetime, limit: int) -> int:
+def _remove_before(session: Session, before: datetime, limit: int) -> int:
     key = _key(session)
     chain = _locked(session, key)
     oldest = select(AuditLine.uid, AuditLine.link, AuditLine.time).where(AuditLine.uid < chain.last)
     rows = session.execute(oldest.order_by(AuditLine.uid).limit(limit)).all()
-    # Only from the beginning: a line that a wrong clock dated is not among those that it seems to be among.
-    doomed = list(takewhile(lambda row: row.time < before, rows))
-    if not doomed:
+    # Consecutive lines from the start only: a wrong clock may have given a later line an earlier time.
+    expired = list(takewhile(lambda row: row.time < before, rows))
+    if not expired:
         return 0
-    first, last = doomed[0].uid, doomed[-1].uid
+    first, last = expired[0].uid, expired[-1].uid
     gone = delete(AuditLine).where(AuditLine.uid <= last).execution_options(synchronize_session=False)
     session.execute(gone)
-    chain.first, chain.before = last + 1, doomed[-1].link
-    were = "was" if len(doomed) == 1 else "were"
-    kept = f"the policy keeps none from before {before:%Y-%m-%d %H:%M} UTC"
-    sentence = f"{rules.named(first, last)} {were} removed: {kept}."
+    chain.first, chain.before = last + 1, expired[-1].link
+    were = "was" if len(expired) == 1 else "were"
+    reason = f"by the retention policy (older than {before:%Y-%m-%d %H:%M} UTC)"
+    sentence = f"{rules.named(first, last)} {were} removed {reason}."
     _add(session, _of_console("console"), "done", "", sentence)
-    return len(doomed)
+    return len(expired)
 
 
 @event.listens_for(Session, "before_commit")
-def _note(session: Session) -> None:
+def _record(session: Session) -> None:
     deed = current.get()
     if deed is None or session.info.get("aside"):
         return
@@ -261,21 +261,21 @@ def _note(session: Session) -> None:
 
 
 def _changed(session: Session) -> str:
-    """What a transaction without events has changed."""
+    """Return the description of a transaction without events."""
     changed = session.info.get("changed", set())
     actions = [uid for kind, uid in changed if kind == "action"]
-    ordered = session.execute(select(Action.description).where(Action.uid.in_(actions))).scalars().all()
-    if ordered:
-        return f"Ordered: {'; '.join(sorted(ordered))}."
+    requested = session.execute(select(Action.description).where(Action.uid.in_(actions))).scalars().all()
+    if requested:
+        return f"Requested: {'; '.join(sorted(requested))}."
     return f"Changed: {', '.join(sorted(f'{kind} {uid}' for kind, uid in changed))}." if changed else ""
 
 
 @event.listens_for(Session, "after_flush")
-def _note_flush(session: Session, _context: object) -> None:
+def _record_flush(session: Session, _context: object) -> None:
     session.info["wrote"] = True
 
 
 @event.listens_for(Session, "do_orm_execute")
-def _note_statement(state: ORMExecuteState) -> None:
+def _record_statement(state: ORMExecuteState) -> None:
     if state.is_insert or state.is_update or state.is_delete:
         state.session.info["wrote"] = True
