@@ -1,4 +1,4 @@
-"""Alembic's entry: runs inside the console's own connection, or opens one by the configured URL."""
+"""Entry point of Alembic; runs in a connection of the console."""
 
 from typing import Any, Literal
 
@@ -13,10 +13,10 @@ FORMS = {UtcDateTime: "sa.DateTime(timezone=True)", Encrypted: "sa.String()", En
 
 
 def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:
-    # A migration must not depend on the code of today.
-    for ours, told in FORMS.items():
-        if kind == "type" and isinstance(item, ours):
-            return told
+    # Migrations must not depend on current code.
+    for type_, rendered in FORMS.items():
+        if kind == "type" and isinstance(item, type_):
+            return rendered
     return False
 
 

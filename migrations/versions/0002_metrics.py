@@ -30,7 +30,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("topic", "step", "t", name=op.f("pk_metric_frames")),
     )
     if op.get_bind().dialect.name == "postgresql":
-        # Not compressed, so that a part of a value can be read without the rest; and at once out of the main row.
+        # Not compressed, so that a part of a value can be read alone, and stored outside of the main row.
         op.execute("ALTER TABLE metric_frames ALTER COLUMN data SET STORAGE EXTERNAL")
         op.execute("ALTER TABLE metric_frames ALTER COLUMN uids SET STORAGE EXTERNAL")
 

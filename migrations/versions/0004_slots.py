@@ -21,7 +21,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """To the first of a pair's ranges; a database whose pairs have several must not go back."""
+    """Keep only the first range of each pair. Do not downgrade if a pair of a database has several."""
     with op.batch_alter_table("shards", schema=None) as batch_op:
         batch_op.add_column(sa.Column("slot_first", sa.Integer(), nullable=False, server_default="0"))
         batch_op.add_column(sa.Column("slot_last", sa.Integer(), nullable=False, server_default="0"))

@@ -1,6 +1,6 @@
-"""events and actions are found by index
+"""indices of events and actions
 
-`is_open` repeats what `details` say, because JSON has no index that both databases use.
+`is_open` is a copy of a field of `details`, because JSON has no index that both databases support.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""outages as clients of the endpoints saw them"""
+"""outages of endpoints"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""addresses that clients must leave, and until when they answer"""
+"""addresses of endpoints that respond for a limited time"""
 
 from collections.abc import Sequence
 

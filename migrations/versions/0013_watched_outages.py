@@ -1,4 +1,4 @@
-"""whether canaries watched a primary that was lost"""
+"""whether canary writes measured an outage"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""kinds of webhooks, and silence"""
+"""kinds of webhooks, and muting"""
 
 from collections.abc import Sequence
 

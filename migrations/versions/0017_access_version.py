@@ -1,4 +1,4 @@
-"""how often the password of a database has changed"""
+"""number of password changes of a database"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""which changes of a database have not reached all its shards"""
+"""changes of a database that have not reached all its shards"""
 
 from collections.abc import Sequence
 

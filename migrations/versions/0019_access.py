@@ -1,4 +1,4 @@
-"""roles, lists of data rules, and which users need what for them"""
+"""roles, ACLs, and engine hashes of users' passwords"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""since when a node is unavailable"""
+"""start of a node's unavailability"""
 
 from collections.abc import Sequence
 

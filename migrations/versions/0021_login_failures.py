@@ -1,4 +1,4 @@
-"""wrong passwords are counted for each user and network"""
+"""failed sign-ins by user and network"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""a join token may be for one address"""
+"""join tokens limited to an address"""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,7 @@
-"""shards of a database prove to each other that they are of it
+"""certificates for connections between shards of a database
 
-Databases from before go on in clear. There is no way back while one is encrypted: an earlier release could not reach its shards.
+Existing databases continue to use unencrypted connections. A downgrade is not possible while a database is encrypted, because an
+earlier release could not connect to its shards.
 """
 
 from collections.abc import Sequence

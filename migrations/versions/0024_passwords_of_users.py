@@ -1,6 +1,6 @@
-"""users log in by any of several passwords
+"""several passwords per user
 
-On the way back only the first one stays.
+A downgrade keeps only the first one.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""tokens by which programs log in"""
+"""tokens for programs"""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""sessions are kept, so that they can be seen and ended; second factors and ages of passwords
+"""stored browser sessions, two-factor authentication, and password age
 
-Whoever is signed in signs in once more after it.
+All users must sign in again after this migration.
 """
 
 from collections.abc import Sequence

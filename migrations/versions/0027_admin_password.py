@@ -1,4 +1,4 @@
-"""the password of the console's own user in the engines can be changed: the one that is on its way to the shards"""
+"""change of the password of the engine user shardboard: the new password until all shards have it"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""events tell of a webhook's address the host only: whoever knows the rest may often post there"""
+"""remove all parts of webhook URLs except the host from events, because the other parts can be secret"""
 
 import re
 from collections.abc import Sequence
@@ -25,4 +25,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    pass  # what was told is not known any more
+    pass  # the removed parts cannot be restored

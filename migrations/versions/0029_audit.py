@@ -1,4 +1,4 @@
-"""the audit trail: lines, where their chain begins and ends, and the key that seals it"""
+"""the audit log: lines, the ends of their chain, and the key that seals it"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""receivers of events may be trusted by authorities of their own"""
+"""CA certificates for receivers of events"""
 
 from collections.abc import Sequence
 

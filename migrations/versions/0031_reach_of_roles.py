@@ -1,4 +1,4 @@
-"""roles may reach some databases only, and service tokens have roles of the cluster's own"""
+"""roles limited to some databases, and custom roles of service tokens"""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def downgrade() -> None:
 
 
 def _take_back() -> None:
-    """Nobody reaches more than before: what reached some databases only reaches none."""
+    """Remove roles that are limited to some databases, so that no user gains access."""
     store = op.get_bind()
     roles = sa.table("roles", sa.column("uid"), sa.column("management"), sa.column("bdb_uids", sa.JSON))
     users = sa.table("users", sa.column("role"), sa.column("role_uid"))
@@ -31,5 +31,5 @@ def _take_back() -> None:
     limited = [uid for uid, uids in store.execute(sa.select(roles.c.uid, roles.c.bdb_uids)) if uids]
     store.execute(sa.update(roles).where(roles.c.uid.in_(limited)).values(management="none"))
     store.execute(sa.update(users).where(users.c.role_uid.in_(limited)).values(role="none"))
-    # Nothing would keep tokens of roles of the cluster's own from what their role may no longer do.
+    # An earlier release would not limit tokens with custom roles to the permissions of the role.
     store.execute(sa.delete(tokens).where(tokens.c.role_uid.is_not(None)))

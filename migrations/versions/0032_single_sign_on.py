@@ -1,4 +1,4 @@
-"""users whom single sign-on vouches for"""
+"""users of single sign-on"""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # Without a password they could not log in; their sessions end with them.
+    # Users without a password could not sign in; their sessions are deleted as well.
     users = sa.table("users", sa.column("auth_method"))
     op.execute(sa.delete(users).where(users.c.auth_method != "regular"))
     op.drop_index("ix_users_subject", "users")

@@ -1,4 +1,4 @@
-"""users whom a directory vouches for"""
+"""users of a directory"""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # Without a password they could not log in; their sessions end with them.
+    # Users without a password could not sign in; their sessions are deleted as well.
     users = sa.table("users", sa.column("auth_method"))
     op.execute(sa.delete(users).where(users.c.auth_method == "ldap"))
     op.drop_table("ldap_mappings")

@@ -1,4 +1,4 @@
-"""certificates that agents have"""
+"""certificates of agents"""
 
 from collections.abc import Sequence
 

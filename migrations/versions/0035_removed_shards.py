@@ -1,4 +1,4 @@
-"""shards that were removed, and unknown shards of nodes"""
+"""removed shards, and unknown shards of nodes"""
 
 from collections.abc import Sequence
 

@@ -24,7 +24,9 @@ class SmtpMails:
         if not server.host:
             raise HookFailed("The cluster has no mail server. Set smtp_host on the Settings page.")
         if server.username and server.tls_mode == "none" and not _is_local(server.host):
-            raise HookFailed("The password would be sent to the mail server unencrypted. Set smtp_tls_mode to starttls or tls.")
+            raise HookFailed(
+                "The password would be sent to the mail server unencrypted. Set smtp_tls_mode to starttls or tls."
+            )
         try:
             await asyncio.to_thread(self._send, server, message)
         except smtplib.SMTPAuthenticationError:
@@ -37,7 +39,9 @@ class SmtpMails:
             )
             raise HookFailed(f"The mail server replied {error.smtp_code}: {reply}.".replace("..", ".")) from None
         except (smtplib.SMTPException, OSError) as error:
-            if isinstance(error, TimeoutError) or "timed out" in str(error):  # smtplib reports some timeouts as text only
+            if isinstance(error, TimeoutError) or "timed out" in str(
+                error
+            ):  # smtplib reports some timeouts as text only
                 raise HookFailed(f"The mail server did not respond within {PATIENCE_SECONDS} s.") from None
             raise HookFailed(f"The mail server is unreachable: {error}.") from error
 

@@ -109,7 +109,9 @@ class OidcClient:
             bearer = {"Authorization": f"Bearer {tokens.get('access_token', '')}"}
             more = await _json(client, "GET", endpoint, headers=bearer)
             if more.get("sub") != claims["sub"]:
-                raise Refused("provider_fault", "The provider returned information about another user than the ID token.")
+                raise Refused(
+                    "provider_fault", "The provider returned information about another user than the ID token."
+                )
             return {**more, **claims}
 
     def _client(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
@@ -146,7 +148,9 @@ class OidcClient:
             metadata = await _json(client, "GET", f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != provider.issuer:
             reported = str(metadata.get("issuer"))[:200]
-            raise Refused("provider_fault", f"The provider reports the issuer {reported}: configure exactly this issuer.")
+            raise Refused(
+                "provider_fault", f"The provider reports the issuer {reported}: configure exactly this issuer."
+            )
         for name in _ENDPOINTS:
             url = metadata.get(name)
             if (fault := _url_fault(provider, url) if isinstance(url, str) else "is missing") is not None:

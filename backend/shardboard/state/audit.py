@@ -158,19 +158,19 @@ async def page(
     """Return lines that match all given filters, newest first; `before` is a uid."""
     filters: list[ColumnElement[bool]] = []
     if before is not None:
-        wanted.append(AuditLine.uid < before)
+        filters.append(AuditLine.uid < before)
     if since is not None:
-        wanted.append(AuditLine.time >= since)
+        filters.append(AuditLine.time >= since)
     if until is not None:
-        wanted.append(AuditLine.time < until)
+        filters.append(AuditLine.time < until)
     if username:
-        wanted.append(AuditLine.username == username)
+        filters.append(AuditLine.username == username)
     if outcome:
-        wanted.append(AuditLine.outcome == outcome)
+        filters.append(AuditLine.outcome == outcome)
     if text:
         columns = (AuditLine.username, AuditLine.source, AuditLine.path, AuditLine.code, AuditLine.detail)
-        wanted.append(or_(*(column.icontains(text, autoescape=True) for column in columns)))
-    query = select(AuditLine).where(*wanted).order_by(AuditLine.uid.desc()).limit(limit)
+        filters.append(or_(*(column.icontains(text, autoescape=True) for column in columns)))
+    query = select(AuditLine).where(*filters).order_by(AuditLine.uid.desc()).limit(limit)
     return (await session.execute(query)).scalars().all()
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks: runs, the load generators that they consist of, and what those told second by second."""
+"""Benchmarks: runs, the load generators that they consist of, and the reported seconds."""
 
 import json
 import zlib
@@ -17,7 +17,7 @@ OPEN = ("queued", "running")
 
 
 class Benchmark(Base):
-    """`spec` is what was ordered (phases, repetitions, load nodes, limits), `facts` what it ran on, `summary` what came out."""
+    """`spec` is the request (phases, repetitions, load nodes, limits), `facts` the environment, `summary` the results."""
 
     __tablename__ = "benchmarks"
     __kind__ = "benchmark"
@@ -43,7 +43,7 @@ class Benchmark(Base):
 
 
 class BenchmarkLoad(Base):
-    """One run of the load generator on one node: a phase, one of its repetitions."""
+    """One run of the load generator on one node, for one repetition of a phase."""
 
     __tablename__ = "benchmark_loads"
 
@@ -56,11 +56,11 @@ class BenchmarkLoad(Base):
     """waiting, running, stopping, ended, failed, skipped."""
     detail: Mapped[str] = mapped_column(Text, default="")
     held: Mapped[bool] = mapped_column(default=False)
-    """Whether its node still keeps files of it."""
+    """Whether its node still stores its files."""
     lines: Mapped[int] = mapped_column(default=0)
-    """How many lines were collected."""
+    """Number of collected lines."""
     progress: Mapped[float | None]
-    """0-1; None while it does not know."""
+    """0-1; None while unknown."""
     began: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     """Its first line."""
     ended: Mapped[dict[str, Any] | None] = mapped_column(JSON)
@@ -68,7 +68,7 @@ class BenchmarkLoad(Base):
 
 
 class BenchmarkSecond(Base):
-    """One line of a generator about one second, compressed, by its number."""
+    """One compressed line of a generator about one second, by line number."""
 
     __tablename__ = "benchmark_seconds"
 
@@ -78,7 +78,7 @@ class BenchmarkSecond(Base):
 
 
 class BenchmarkReport(Base):
-    """The generator's own report of one load, in memtier's JSON layout, compressed."""
+    """Report of the generator about one load, in memtier's JSON layout, compressed."""
 
     __tablename__ = "benchmark_reports"
 
@@ -91,7 +91,7 @@ Index("ix_benchmark_loads_held", BenchmarkLoad.held)
 
 @dataclass(frozen=True)
 class Told:
-    """A line of a load, decoded."""
+    """A decoded line of a load."""
 
     load_uid: str
     line: int
@@ -100,7 +100,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Kept:
-    """A line as it is stored."""
+    """A line as stored."""
 
     load_uid: str
     line: int
@@ -108,14 +108,14 @@ class Kept:
 
     @property
     def said(self) -> dict[str, Any]:
-        """Decoded; tens of kilobytes, so it is not kept."""
+        """The decoded line. It can have tens of kilobytes, so the result is not cached."""
         return _unpacked(self.data)
 
 
 async def page(
     session: AsyncSession, *, bdb_uids: Collection[int] | None = None, limit: int, offset: int = 0
 ) -> Sequence[Benchmark]:
-    """Newest first, of these databases."""
+    """Return runs on these databases, newest first."""
     query = select(Benchmark).order_by(Benchmark.uid.desc()).limit(limit).offset(offset)
     if bdb_uids is not None:
         query = query.where(Benchmark.bdb_uid.in_(bdb_uids))
@@ -132,7 +132,7 @@ async def some(session: AsyncSession, uids: Collection[int]) -> Sequence[Benchma
 
 
 async def open_before(session: AsyncSession, benchmark: Benchmark) -> Benchmark | None:
-    """An older run on the same database that has not ended."""
+    """Return an earlier run on the same database that has not ended."""
     query = (
         select(Benchmark)
         .where(Benchmark.bdb_uid == benchmark.bdb_uid, Benchmark.status.in_(OPEN), Benchmark.uid < benchmark.uid)
@@ -143,19 +143,19 @@ async def open_before(session: AsyncSession, benchmark: Benchmark) -> Benchmark 
 
 
 async def loads_of(session: AsyncSession, uids: Collection[int]) -> Sequence[BenchmarkLoad]:
-    """Of these runs, in the order in which they are carried out."""
+    """Return the loads of these runs in the order of execution."""
     order = (BenchmarkLoad.benchmark_uid, BenchmarkLoad.phase, BenchmarkLoad.repetition, BenchmarkLoad.node_uid)
     query = select(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid.in_(uids)).order_by(*order)
     return (await session.execute(query)).scalars().all()
 
 
 async def held(session: AsyncSession) -> Sequence[BenchmarkLoad]:
-    """Loads that some node still keeps."""
+    """Return loads whose files a node still stores."""
     return (await session.execute(select(BenchmarkLoad).where(BenchmarkLoad.held))).scalars().all()
 
 
 async def load(session: AsyncSession, uid: str) -> BenchmarkLoad | None:
-    """To be changed: its order and what it tells are two writers, and neither may undo what the other has just written."""
+    """Return a load, locked for a change: requests and progress are written independently and must not overwrite each other."""
     return await session.get(BenchmarkLoad, uid, with_for_update=True, populate_existing=True)
 
 
@@ -166,7 +166,7 @@ async def add_seconds(session: AsyncSession, told: Sequence[Told]) -> None:
 
 
 async def seconds(session: AsyncSession, load_uids: Collection[str], after: int = 0) -> list[Kept]:
-    """Of these loads, the lines above a number, by load and number; still packed, for there may be hundreds of thousands."""
+    """Return lines after a number for these loads, by load and line; still packed, because there can be hundreds of thousands."""
     query = (
         select(BenchmarkSecond.load_uid, BenchmarkSecond.line, BenchmarkSecond.data)
         .where(BenchmarkSecond.load_uid.in_(load_uids), BenchmarkSecond.line > after)
@@ -180,13 +180,13 @@ async def keep_report(session: AsyncSession, load_uid: str, text: str) -> None:
 
 
 async def reports(session: AsyncSession, load_uids: Collection[str]) -> dict[str, str]:
-    """Texts by load."""
+    """Return report texts by load."""
     query = select(BenchmarkReport).where(BenchmarkReport.load_uid.in_(load_uids))
     return {row.load_uid: zlib.decompress(row.data).decode() for row in (await session.execute(query)).scalars()}
 
 
 async def remove(session: AsyncSession, benchmark: Benchmark) -> None:
-    """The run and all that was measured."""
+    """Delete a run and all its measurements."""
     own = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == benchmark.uid)
     for table in (BenchmarkSecond, BenchmarkReport):
         await session.execute(delete(table).where(table.load_uid.in_(own)))

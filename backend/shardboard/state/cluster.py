@@ -1,4 +1,4 @@
-"""The one row that describes this cluster, and the counters that every write goes through."""
+"""The row that describes this cluster, and the uid counters."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ _BOTH = frozenset(name for name in NAMES if name.startswith("slave_ha"))
 
 
 class Cluster(Base):
-    """`config` and `policy` hold what was changed from the defaults; ask `settings` and `rules` for what is in force."""
+    """`config` and `policy` contain changes from the defaults; use `settings` and `rules` for the effective values."""
 
     __tablename__ = "cluster"
     __kind__ = "cluster"
@@ -29,11 +29,11 @@ class Cluster(Base):
     administrator."""
     jwt_secret: Mapped[str] = mapped_column(Encrypted("cluster.jwt_secret"))
     audit_key: Mapped[str | None] = mapped_column(Encrypted("cluster.audit_key"))
-    """Seals the audit trail. None until the first console of a release that keeps one."""
+    """Key that seals the audit log. None before the first start of a console whose release has an audit log."""
     oidc: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("cluster.oidc"), default=None)
-    """The provider of single sign-on (`domain/oidc.py`), with its secret; None: there is none."""
+    """Configuration of the single sign-on provider (`domain/oidc.py`), with its secret; None if it is not configured."""
     ldap: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("cluster.ldap"), default=None)
-    """The directory that people log in by (`domain/ldap.py`), with the password that it is searched with; None: there is none."""
+    """Configuration of the LDAP directory (`domain/ldap.py`), with the bind password; None if it is not configured."""
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     next_bdb_uid: Mapped[int] = mapped_column(default=1)
@@ -42,22 +42,22 @@ class Cluster(Base):
 
     @property
     def settings(self) -> ClusterSettings:
-        """The settings of the cluster object."""
+        """Settings of the cluster object."""
         return ClusterSettings.of(self.config)
 
     @property
     def rules(self) -> Policy:
-        """The policy. The reference knows some of it both as settings and as policy; the policy comes first."""
+        """The policy. The reference has some settings both in the cluster object and in the policy; the policy takes precedence."""
         return Policy.of({**{name: self.config[name] for name in self.config.keys() & _BOTH}, **self.policy})
 
 
 def changed_rules(cluster: Cluster) -> set[str]:
-    """Names of the policy's rules that somebody has changed, here or among the settings."""
+    """Return names of policy settings that were changed, either in the policy or in the cluster object."""
     return {*cluster.policy, *(cluster.config.keys() & _BOTH)}
 
 
 async def load(session: AsyncSession) -> Cluster:
-    """The cluster row; it exists from the first start of the console on."""
+    """Return the cluster row, which exists from the first start of the console on."""
     return (await session.execute(select(Cluster))).scalar_one()
 
 
@@ -68,7 +68,7 @@ async def mark_created(session: AsyncSession) -> None:
 
 
 async def load_for_update(session: AsyncSession) -> Cluster:
-    """The row, locked until the transaction ends: who allocates uids or ports, or orders an action, holds this lock."""
+    """Return the row, locked until the transaction ends. This lock is required to allocate uids or ports and to request actions."""
     locked = select(Cluster).with_for_update().execution_options(populate_existing=True)
     cluster = (await session.execute(locked)).scalar_one()
     session.info["locked"] = True

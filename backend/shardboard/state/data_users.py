@@ -1,7 +1,8 @@
-"""Which users a database lets at its data, and by which rules: by their roles and its `roles_permissions`.
+"""Users with access to the data of databases, and their ACL rules, derived from roles and the field `roles_permissions`.
 
-The engine wants the SHA-256 of a password, which is quickly tried; so it is kept only of users whose role lets them at some
-database, and for as long. Of those who had no such role when they set their password it is noted when they log in next.
+The engine needs the SHA-256 hash of a password, which is fast to brute-force. It is therefore stored only for users whose role has
+access to a database, and only while it has. If the role gains access after the password was set, the hash is stored at the next
+sign-in.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from shardboard.state.users import User
 
 @dataclass(frozen=True)
 class Allowed:
-    """A user, the hashes of the passwords for the engine, and the rules for it."""
+    """A user with the password hashes and ACL rules for the engine."""
 
     name: str
     passwords_sha256: tuple[str, ...]
@@ -29,20 +30,20 @@ class Allowed:
 
 
 def digest(password: str) -> str:
-    """As the engine stores passwords."""
+    """Return a password hash in the engine's format."""
     return hashlib.sha256(password.encode()).hexdigest()
 
 
 def role_uid(user: User) -> int:
-    """Of the role that databases refer to; 0 for one that none can."""
+    """Return the uid of the user's role, which databases refer to; 0 if databases cannot refer to it."""
     return user.role_uid or uid_of(user.role)
 
 
 async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
-    """By uid of each active database, its users by name."""
+    """Return the users of each active database by uid of the database, ordered by name."""
     lists = await access.rules(session)
     all_channels = (await clusters.load(session)).rules.acl_pubsub_default == "allchannels"
-    people = await _known(session)
+    users_with_hash = await _known(session)
     found = {}
     for bdb in await bdbs.every(session):
         if bdb.status not in ("active", "active-change-pending"):
@@ -55,19 +56,19 @@ async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
                 tuple(each.data_hash for each in user.passwords if each.data_hash is not None),
                 tuple(acl_rules.for_engine(list_, all_channels=all_channels, disabled=disabled)),
             )
-            for user in people
+            for user in users_with_hash
             if acl_rules.can_be_user(user.email) and (list_ := rules.get(role_uid(user)))
         ]
     return found
 
 
 async def has_idle_hashes(session: AsyncSession) -> bool:
-    """Whether there is something to forget."""
+    """Return whether there are hashes that are no longer needed."""
     return bool(await _idle(session))
 
 
 async def forget(session: AsyncSession) -> None:
-    """Forget the hashes of users that no database lets in any more."""
+    """Delete the hashes of users that no longer have access to any database."""
     for user in await _idle(session, locked=True):
         user.keep([replace(each, data_hash=None) for each in user.passwords])
 
@@ -79,7 +80,7 @@ async def _idle(session: AsyncSession, *, locked: bool = False) -> list[User]:
 
 
 async def _known(session: AsyncSession, *, locked: bool = False) -> list[User]:
-    """Users of some password of whom the hash for engines is there, by name; `locked` against who changes them meanwhile."""
+    """Return users with a stored engine hash of a password, by name; `locked` prevents concurrent changes."""
     query = select(User).order_by(User.email)
     known = [user for user in (await session.execute(query)).scalars() if _is_known(user)]
     if not locked:
@@ -94,7 +95,7 @@ def _is_known(user: User) -> bool:
 
 
 async def is_wanted(session: AsyncSession, user: User) -> bool:
-    """Whether some database lets this user at its data, and needs the hash of the password for that."""
+    """Return whether a database gives this user access to data, so that the hash of the password is needed."""
     return role_uid(user) in _granted(await bdbs.every(session))
 
 

@@ -1,4 +1,4 @@
-"""Events: past tense, written in the same transaction as the change they tell of."""
+"""Events: past-tense records that are written in the transaction of the change."""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -13,16 +13,16 @@ from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
 
 LOOP_FAILED = "alarm_loop_failed"
-"""The alarm about a part of the console itself. Its supervisor raises and ends it."""
+"""Alarm about a background loop of the console; raised and ended by its supervisor."""
 UNKNOWN_NODE = "alarm_unknown_node"
 UNKNOWN_SHARDS = "alarm_unknown_shards"
 UNORDERED_EPOCH = "alarm_unordered_epoch"
 SEEN_TO = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, UNORDERED_EPOCH})
-"""Alarms that whoever raises them ends."""
+"""Alarms that are ended by the code that raises them."""
 
 
 class Event(Base):
-    """An instant, or a span when `ended_at` is set. `type` is a name of the REST reference (3.7) where it has one."""
+    """A point in time, or a period if `ended_at` is set. `type` is a name of the REST reference (3.7) if there is one."""
 
     __tablename__ = "events"
     __kind__ = "event"
@@ -48,10 +48,10 @@ class Event(Base):
     action_uid: Mapped[str | None]
     details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     is_open: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """What `details["open"]` says, where an index finds it."""
+    """Copy of `details["open"]` that can be indexed."""
 
     @validates("details")
-    def _note_open(self, _name: str, details: dict[str, Any]) -> dict[str, Any]:
+    def _set_is_open(self, _name: str, details: dict[str, Any]) -> dict[str, Any]:
         self.is_open = bool(details.get("open"))
         return details
 
@@ -73,7 +73,7 @@ def record(
     action_uid: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> Event:
-    """Add one event: `description` is a past-tense sentence, `source` is cluster, node, bdb or shard."""
+    """Add one event. `description` is a past-tense sentence, `source` is cluster, node, bdb or shard."""
     event = Event(
         time=datetime.now(UTC),
         type=type_,
@@ -93,7 +93,7 @@ def record(
 
 
 def told(session: Session) -> Sequence[Event]:
-    """Recorded in this transaction."""
+    """Return the events recorded in this transaction."""
     recorded: Sequence[Event] = session.info.get("told", ())
     return recorded
 
@@ -106,7 +106,7 @@ def record_of_action(
     severity: str = "INFO",
     details: dict[str, Any] | None = None,
 ) -> Event:
-    """An event about the database or the node that an action is about."""
+    """Record an event about the database or node of an action."""
     is_node, is_bdb = action.object_type == "node", action.object_type == "bdb"
     return record(
         session,
@@ -131,7 +131,7 @@ def record_of_shard(
     severity: str = "INFO",
     details: dict[str, Any] | None = None,
 ) -> Event:
-    """An event about a shard in the course of an action."""
+    """Record an event about a shard during an action."""
     return record(
         session,
         type_,
@@ -150,25 +150,25 @@ def record_of_shard(
 async def open_span(
     session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
 ) -> Event | None:
-    """The newest event of this type about a node or a shard, if it has begun and not ended."""
+    """Return the newest event of this type about a node or a shard if it has not ended."""
     event = await newest_of(session, type_, node_uid=node_uid, shard_uid=shard_uid)
     return event if event is not None and event.details.get("open") else None
 
 
 async def newest(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | None:
-    """The newest event of this type about a database."""
+    """Return the newest event of this type about a database."""
     query = select(Event).where(Event.type == type_, Event.bdb_uid == bdb_uid).order_by(Event.uid.desc()).limit(1)
     return (await session.execute(query)).scalar_one_or_none()
 
 
 async def newest_ended(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | None:
-    """The newest span of this type about a database that has ended."""
+    """Return the newest ended event of this type about a database."""
     over = (Event.type == type_, Event.bdb_uid == bdb_uid, Event.ended_at.is_not(None))
     return (await session.execute(select(Event).where(*over).order_by(Event.uid.desc()).limit(1))).scalar_one_or_none()
 
 
 async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> Event | None:
-    """The newest event that a shard went down, or its node with it."""
+    """Return the newest event about the loss of a shard or of its node."""
     losses: list[Event] = []
     for lost in (
         (Event.type == "shard_down", Event.shard_uid == shard_uid),
@@ -180,12 +180,12 @@ async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> E
 
 
 async def open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
-    """All events of this type that have begun and not ended."""
+    """Return all events of this type that have not ended."""
     return (await session.execute(select(Event).where(_OPEN, Event.type == type_))).scalars().all()
 
 
 async def open_alarms(session: AsyncSession) -> Sequence[Event]:
-    """All alarms that are raised."""
+    """Return all active alarms."""
     query = select(Event).where(_OPEN, Event.type.startswith("alarm_", autoescape=True))
     return (await session.execute(query)).scalars().all()
 
@@ -193,7 +193,7 @@ async def open_alarms(session: AsyncSession) -> Sequence[Event]:
 async def newest_of_each(
     session: AsyncSession, types: Collection[str], *, bdb_uid: int | None = None, node_uid: int | None = None
 ) -> Sequence[Event]:
-    """Of every type and every database and node that it was about: the newest event."""
+    """Return the newest event for each type and each database and node."""
     newest = (
         select(func.max(Event.uid)).where(Event.type.in_(types)).group_by(Event.type, Event.bdb_uid, Event.node_uid)
     )
@@ -216,29 +216,29 @@ async def touching(
     node_uid: int | None = None,
     limit: int,
 ) -> Sequence[Event]:
-    """Events of these types, and of those whose type begins with `family`, that lie in `first <= time < last` or are spans
-    that reach into it, oldest first. `bdb_uids`: those only that are about one of these databases.
+    """Return events of these types, and of types that start with `family`, in `first <= time < last`, or periods that overlap this
+    range, oldest first. `bdb_uids` limits the result to events about these databases.
 
-    A span that is still open has no end yet and reaches to now.
+    An open period has no end and extends to the current time.
     """
-    # Of conditions that several indices serve a planner may choose the one that most events meet: each query leaves it one.
+    # With several indexed conditions, the planner may choose one that most rows match. coalesce() leaves one index for each query.
     kind, began = func.coalesce(Event.type, ""), func.coalesce(Event.time, first, type_=Event.time.type)
     of_family = () if family is None else (kind.startswith(family, autoescape=True),)
-    wanted: list[ColumnElement[bool]] = [or_(kind.in_(types), *of_family)]
+    conditions: list[ColumnElement[bool]] = [or_(kind.in_(types), *of_family)]
     if bdb_uid is not None:
-        # What befell a node befell its databases.
-        wanted.append(or_(func.coalesce(Event.bdb_uid, 0) == bdb_uid, Event.source == "node"))
+        # An event about a node also affects its databases.
+        conditions.append(or_(func.coalesce(Event.bdb_uid, 0) == bdb_uid, Event.source == "node"))
     if bdb_uids is not None:
-        wanted.append(func.coalesce(Event.bdb_uid, 0).in_(bdb_uids))
+        conditions.append(func.coalesce(Event.bdb_uid, 0).in_(bdb_uids))
     if node_uid is not None:
-        wanted.append(func.coalesce(Event.node_uid, 0) == node_uid)
+        conditions.append(func.coalesce(Event.node_uid, 0) == node_uid)
     found: list[Event] = []
     for reach in (
         [Event.time >= first, Event.time < last],
         [Event.ended_at >= first, began < first],
         [_OPEN, began < first],
     ):
-        query = select(Event).where(*wanted, *reach).order_by(began.desc(), Event.uid.desc()).limit(limit)
+        query = select(Event).where(*conditions, *reach).order_by(began.desc(), Event.uid.desc()).limit(limit)
         found += (await session.execute(query)).scalars().all()
     return sorted(found, key=lambda event: (event.time, event.uid))[-limit:]
 
@@ -246,7 +246,7 @@ async def touching(
 async def of_node(
     session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, limit: int
 ) -> Sequence[Event]:
-    """Events about a node and its shards in `first <= time < last`, the oldest ones."""
+    """Return the oldest events about a node and its shards in `first <= time < last`."""
     query = select(Event).where(Event.node_uid == node_uid, Event.time >= first, Event.time < last)
     return (await session.execute(query.order_by(Event.time, Event.uid).limit(limit))).scalars().all()
 
@@ -260,7 +260,7 @@ async def of_bdbs(
     *,
     limit: int,
 ) -> Sequence[Event]:
-    """Events of these types about databases in `first <= time < last`, the oldest ones."""
+    """Return the oldest events of these types about databases in `first <= time < last`."""
     query = select(Event).where(
         Event.bdb_uid.in_(bdb_uids), Event.type.in_(types), Event.time >= first, Event.time < last
     )
@@ -270,7 +270,7 @@ async def of_bdbs(
 async def newest_of(
     session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
 ) -> Event | None:
-    """The newest event of this type about a node or a shard."""
+    """Return the newest event of this type about a node or a shard."""
     query = select(Event).where(Event.type == type_).order_by(Event.uid.desc()).limit(1)
     if node_uid is not None:
         query = query.where(Event.node_uid == node_uid)
@@ -280,12 +280,12 @@ async def newest_of(
 
 
 async def newest_uid(session: AsyncSession) -> int:
-    """0 without events. Every change of desired state writes an event, so this is the `cluster-state-id`."""
+    """Return the newest uid, 0 without events. Every change of desired state adds an event, so this is the `cluster-state-id`."""
     return (await session.execute(select(func.coalesce(func.max(Event.uid), 0)))).scalar_one()
 
 
 async def after(session: AsyncSession, uid: int, before: datetime, limit: int) -> Sequence[Event]:
-    """Events with higher uids that happened before a moment, in their order."""
+    """Return events with higher uids from before a time, in order."""
     query = select(Event).where(Event.uid > uid, Event.time <= before).order_by(Event.uid).limit(limit)
     return (await session.execute(query)).scalars().all()
 
@@ -309,7 +309,7 @@ async def page(
     bdb_uids: Collection[int] | None = None,
     node_uid: int | None = None,
 ) -> Sequence[Event]:
-    """Events in `since <= time < until` that match every given filter."""
+    """Return events in `since <= time < until` that match all given filters."""
     query = select(Event)
     if since is not None:
         query = query.where(Event.time >= since)
@@ -332,27 +332,27 @@ async def page(
 
 
 async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
-    """Delete the oldest events that are over and began before a moment, at most `limit`; how many those were."""
-    return await _forget(session, [Event.time < before], limit)
+    """Delete the oldest ended events that started before a time, at most `limit`, and return their number."""
+    return await _delete(session, [Event.time < before], limit)
 
 
 async def forget_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> list[int]:
-    """Of every type with more than `keep` events, delete older ones that began before a moment, at most `limit` of each;
-    how many those were."""
+    """For each type with more than `keep` events, delete older ones that started before a time, at most `limit` per type. Return
+    their numbers."""
     crowded = select(Event.type).group_by(Event.type).having(func.count() > keep)
     gone = []
     for type_ in (await session.execute(crowded)).scalars().all():
         newest = select(Event.uid).where(Event.type == type_).order_by(Event.uid.desc()).offset(keep).limit(1)
         last = (await session.execute(newest)).scalar_one()
-        gone.append(await _forget(session, [Event.type == type_, Event.uid <= last, Event.time < before], limit))
+        gone.append(await _delete(session, [Event.type == type_, Event.uid <= last, Event.time < before], limit))
     return gone
 
 
-async def _forget(session: AsyncSession, which: Sequence[ColumnElement[bool]], limit: int) -> int:
-    # The newest event stays whatever its age: its number is the `cluster-state-id`, which must not fall.
+async def _delete(session: AsyncSession, which: Sequence[ColumnElement[bool]], limit: int) -> int:
+    # The newest event is always kept: its uid is the `cluster-state-id`, which must not decrease.
     newest = select(func.max(Event.uid)).scalar_subquery()
-    doomed = select(Event.uid).where(*which, not_(_OPEN), Event.uid < newest).order_by(Event.uid).limit(limit)
-    uids = (await session.execute(doomed)).scalars().all()
+    expired = select(Event.uid).where(*which, not_(_OPEN), Event.uid < newest).order_by(Event.uid).limit(limit)
+    uids = (await session.execute(expired)).scalars().all()
     if uids:
         await session.execute(delete(Event).where(Event.uid.in_(uids)).execution_options(synchronize_session=False))
     return len(uids)

@@ -1,4 +1,4 @@
-"""Certificates that agents have: what the console signed for them, or saw them show."""
+"""Certificates of agents that the console signed or that agents served."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -11,20 +11,20 @@ from shardboard.db import Base, UtcDateTime
 
 
 class IssuedCertificate(Base):
-    """One that is good still."""
+    """A certificate that has not expired."""
 
     __tablename__ = "issued_certificates"
 
     serial: Mapped[str] = mapped_column(primary_key=True)
-    """Hexadecimal, in small letters, without zeros in front."""
+    """Lowercase hexadecimal digits without leading zeros."""
     node_uid: Mapped[int] = mapped_column(index=True)
     ends: Mapped[datetime] = mapped_column(UtcDateTime)
     refused: Mapped[bool] = mapped_column(default=False)
-    """Its node was removed."""
+    """Whether it is revoked because its node was removed."""
 
 
 async def note(session: AsyncSession, node_uid: int, serial: str, ends: datetime) -> None:
-    """Also one that is known."""
+    """Store a certificate if it is not stored already."""
     if await session.get(IssuedCertificate, serial) is None:
         session.add(IssuedCertificate(serial=serial, node_uid=node_uid, ends=ends))
 
@@ -34,16 +34,16 @@ async def is_known(session: AsyncSession, serial: str) -> bool:
 
 
 async def refuse(session: AsyncSession, node_uid: int) -> None:
-    """All that the node has had."""
+    """Revoke all certificates of a node."""
     await session.execute(update(IssuedCertificate).where(IssuedCertificate.node_uid == node_uid).values(refused=True))
 
 
 async def refused(session: AsyncSession) -> Collection[str]:
-    """Their serial numbers."""
+    """Return the serial numbers of revoked certificates."""
     found = await session.execute(select(IssuedCertificate.serial).where(IssuedCertificate.refused))
     return set(found.scalars())
 
 
 async def forget_ended(session: AsyncSession, now: datetime) -> None:
-    """Nobody takes them any more."""
+    """Delete expired certificates, which no peer accepts any longer."""
     await session.execute(delete(IssuedCertificate).where(IssuedCertificate.ends < now))

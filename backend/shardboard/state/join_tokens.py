@@ -1,4 +1,4 @@
-"""Join tokens: short-lived, single-use permissions for one agent to join. Only their hash is stored."""
+"""Join tokens: short-lived tokens for a single agent to join the cluster. Only their hash is stored."""
 
 from datetime import datetime
 
@@ -17,11 +17,11 @@ class JoinToken(Base):
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
     created_by: Mapped[str]
     addr: Mapped[str | None]
-    """The only address that it admits; None: any."""
+    """The only address that may use it; None: any address."""
 
 
 async def take(session: AsyncSession, token_hash: str) -> JoinToken | None:
-    """Remove and return the token: the row lock makes it single-use even when two agents present it at once."""
+    """Remove and return the token. The row lock makes it single-use even if two agents present it at the same time."""
     query = select(JoinToken).where(JoinToken.token_hash == token_hash).with_for_update()
     token = (await session.execute(query)).scalar_one_or_none()
     if token is not None:

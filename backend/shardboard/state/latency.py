@@ -1,4 +1,4 @@
-"""Stored latency: one row per interval with the histograms of all databases, and the cells of all endpoints."""
+"""Stored latency: one row per interval with the histograms of all databases and the cells of all endpoints."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Columns = TypeVarTuple("Columns")
 
 
 class LatencyFrame(Base):
-    """The interval of `step` seconds that begins at `t`."""
+    """The interval of `step` seconds that starts at `t`."""
 
     __tablename__ = "latency_frames"
 
@@ -27,12 +27,12 @@ class LatencyFrame(Base):
     data: Mapped[bytes] = mapped_column(LargeBinary)
     """Histograms by database."""
     cells: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """By endpoint; NULL when nobody knows."""
+    """Cells by endpoint; NULL if unknown."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured in the interval that begins at `t`."""
+    """Measurements of the interval that starts at `t`."""
 
     t: int
     of_bdbs: Mapping[Key, Histogram]
@@ -40,7 +40,7 @@ class Measured:
 
 
 async def write(session: AsyncSession, step: int, frames: Sequence[Measured]) -> None:
-    """Store what was measured; an interval that exists is replaced, but what is known of its endpoints is not forgotten."""
+    """Store measurements. An existing interval is replaced, but its endpoint data is kept if the new one has none."""
     if not frames:
         return
     rows = [
@@ -60,25 +60,25 @@ async def write(session: AsyncSession, step: int, frames: Sequence[Measured]) ->
 
 
 async def read(session: AsyncSession, step: int, first: int, last: int) -> dict[int, dict[Key, Histogram]]:
-    """Histograms of `first <= t < last`, by t and in its order."""
+    """Return histograms for `first <= t < last` by t, in order."""
     query = _span(select(LatencyFrame.t, LatencyFrame.data), step, first, last)
     return {t: decode(data) for t, data in (await session.execute(query)).all()}
 
 
 async def histograms(session: AsyncSession, step: int, first: int, last: int) -> list[tuple[int, bytes]]:
-    """As `read`, but still encoded: hundreds of intervals are little that way."""
+    """Return encoded histograms for `first <= t < last`, which use little memory for hundreds of intervals."""
     query = _span(select(LatencyFrame.t, LatencyFrame.data), step, first, last)
     return [(t, data) for t, data in (await session.execute(query)).all()]
 
 
 async def cells(session: AsyncSession, step: int, first: int, last: int) -> list[tuple[int, bytes]]:
-    """(t, encoded cells of all endpoints) of `first <= t < last` where they are known, by time."""
+    """Return pairs (t, encoded cells of all endpoints) for `first <= t < last` where they are known, in order."""
     query = _span(select(LatencyFrame.t, LatencyFrame.cells), step, first, last)
     return [(t, data) for t, data in (await session.execute(query)).all() if data is not None]
 
 
 async def size(session: AsyncSession) -> int:
-    """Bytes that latency takes in the database."""
+    """Return the size of the latency data in the database in bytes."""
     if session.get_bind().dialect.name == "postgresql":
         return int((await session.execute(text("SELECT pg_total_relation_size('latency_frames')"))).scalar_one())
     row = func.length(LatencyFrame.data) + func.coalesce(func.length(LatencyFrame.cells), 0) + _ROW_OVERHEAD
@@ -86,7 +86,7 @@ async def size(session: AsyncSession) -> int:
 
 
 _ROW_OVERHEAD = 60
-"""Of SQLite, about: key, index entry, and what overflow pages leave unused."""
+"""Approximate overhead of SQLite: key, index entry, and unused space in overflow pages."""
 
 
 def _span(query: Select[*Columns], step: int, first: int, last: int) -> Select[*Columns]:
@@ -95,8 +95,8 @@ def _span(query: Select[*Columns], step: int, first: int, last: int) -> Select[*
 
 
 async def forget(session: AsyncSession, step: int, before: int, limit: int) -> None:
-    """Delete the oldest frames with `t < before`, about `limit` at most."""
+    """Delete the oldest frames with `t < before`, at most about `limit`."""
     oldest = (await session.execute(select(func.min(LatencyFrame.t)).where(LatencyFrame.step == step))).scalar_one()
     if oldest is not None and oldest < before:
-        gone = min(before, oldest + limit * step)
-        await session.execute(delete(LatencyFrame).where(LatencyFrame.step == step, LatencyFrame.t < gone))
+        end = min(before, oldest + limit * step)
+        await session.execute(delete(LatencyFrame).where(LatencyFrame.step == step, LatencyFrame.t < end))

@@ -1,4 +1,4 @@
-"""Groups of the directory, and the roles that they give."""
+"""LDAP groups and the roles that they give."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from shardboard.db import Base
 
 
 class LdapMapping(Base):
-    """Of the REST reference (`/v1/ldap_mappings`)."""
+    """A mapping of the REST reference (`/v1/ldap_mappings`)."""
 
     __tablename__ = "ldap_mappings"
     __kind__ = "ldap_mapping"
@@ -18,15 +18,15 @@ class LdapMapping(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(unique=True)
     dn: Mapped[str]
-    """Of the group."""
+    """DN of the group."""
     role_uid: Mapped[int]
-    """Of /v1/roles."""
+    """Uid of a role of /v1/roles."""
     email: Mapped[str]
-    """For people to read; empty: none."""
+    """Informational; can be empty."""
 
 
 async def every(session: AsyncSession) -> Sequence[LdapMapping]:
-    """All by uid, which is the order in which they count."""
+    """Return all mappings by uid, which is the order of precedence."""
     return (await session.execute(select(LdapMapping).order_by(LdapMapping.uid))).scalars().all()
 
 

@@ -1,4 +1,4 @@
-"""Wrong passwords, counted for each user and where they came from."""
+"""Failed sign-ins with a wrong password, counted by user and client network."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -11,7 +11,7 @@ from shardboard.db import Base, UtcDateTime
 
 
 class LoginFailures(Base):
-    """Those of one user from one network in a row; a right password from there forgets them."""
+    """Consecutive failures of one user from one network; a successful sign-in from there deletes them."""
 
     __tablename__ = "login_failures"
 
@@ -20,7 +20,7 @@ class LoginFailures(Base):
     count: Mapped[int]
     last_at: Mapped[datetime] = mapped_column(UtcDateTime)
     waits_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """Before that nothing from there is tried for this user."""
+    """Sign-ins of this user from this network are rejected until then."""
 
 
 async def of(session: AsyncSession, user_uid: int, network: str) -> LoginFailures | None:
@@ -28,18 +28,18 @@ async def of(session: AsyncSession, user_uid: int, network: str) -> LoginFailure
 
 
 async def waiting(session: AsyncSession, now: datetime) -> Collection[int]:
-    """Uids of the users for whom some network has to wait."""
+    """Return the uids of users with a lockout for any network."""
     found = select(LoginFailures.user_uid).where(LoginFailures.waits_until > now).distinct()
     return set((await session.execute(found)).scalars())
 
 
 async def forget(session: AsyncSession, user_uid: int) -> None:
-    """All of a user."""
+    """Delete all failures of a user."""
     await session.execute(delete(LoginFailures).where(LoginFailures.user_uid == user_uid))
 
 
 async def forget_old(session: AsyncSession, user_uid: int, before: datetime) -> None:
-    """Those of a user of which neither the last one nor the waiting was later."""
+    """Delete failures of a user whose last failure and lockout are both before a time."""
     waited = or_(LoginFailures.waits_until.is_(None), LoginFailures.waits_until < before)
     old = (LoginFailures.user_uid == user_uid, LoginFailures.last_at < before, waited)
     await session.execute(delete(LoginFailures).where(*old))

@@ -1,7 +1,7 @@
-"""Stored metrics: one row per topic and interval, its values a matrix of float32 (little endian), metric by metric.
+"""Stored metrics: one row per topic and interval, with a matrix of float32 values (little endian), metric by metric.
 
-A column (one metric of all uids) is a contiguous part of the matrix, so that a chart reads only that part of each row, cut out by
-the database itself.
+A column (one metric of all uids) is a contiguous part of the matrix. To draw a chart, the database returns only this part of each
+row.
 """
 
 from array import array
@@ -19,17 +19,17 @@ from shardboard.domain.rollup import Frame, numbers
 
 
 class MetricLayout(Base):
-    """The columns of a frame, by name. Rows refer to it, so that frames of an earlier release stay readable."""
+    """Column names of a frame. Rows refer to a layout, so that frames of earlier releases remain readable."""
 
     __tablename__ = "metric_layouts"
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     columns: Mapped[str] = mapped_column(unique=True)
-    """Comma list."""
+    """Comma-separated list."""
 
 
 class MetricFrame(Base):
-    """One topic (cluster, nodes, bdbs, shards, …) in the interval of `step` seconds that begins at `t`."""
+    """One topic (cluster, nodes, bdbs, shards, …) in the interval of `step` seconds that starts at `t`."""
 
     __tablename__ = "metric_frames"
 
@@ -56,7 +56,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Weight:
-    """How many frames of one topic and step a span has, the bytes of their values, and when the first begins."""
+    """Number of frames of one topic and step in a time range, size of their values in bytes, and start of the first one."""
 
     frames: int
     stored: int
@@ -64,7 +64,7 @@ class Weight:
 
 
 async def weight(session: AsyncSession, topic: str, step: int, first: int, last: int) -> Weight:
-    """Of `first <= t < last`."""
+    """Return the weight of `first <= t < last`."""
     stored = func.coalesce(func.sum(func.length(MetricFrame.data)), 0)
     query = select(func.count(), stored, func.coalesce(func.min(MetricFrame.t), last)).where(
         MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= first, MetricFrame.t < last
@@ -74,7 +74,7 @@ async def weight(session: AsyncSession, topic: str, step: int, first: int, last:
 
 
 async def width(session: AsyncSession, topic: str, step: int, first: int, last: int) -> int:
-    """How many uids the newest frame of a span has, at most."""
+    """Return the maximum number of uids in the newest frame of a time range."""
     query = select(func.length(MetricFrame.uids)).where(
         MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= first, MetricFrame.t < last
     )
@@ -83,19 +83,19 @@ async def width(session: AsyncSession, topic: str, step: int, first: int, last: 
 
 
 async def layouts(session: AsyncSession) -> dict[tuple[str, ...], int]:
-    """Every known layout, by its columns."""
+    """Return all layout ids by their columns."""
     rows = (await session.execute(select(MetricLayout.columns, MetricLayout.id))).all()
     return {tuple(columns.split(",")): identity for columns, identity in rows}
 
 
 async def add_layout(session: AsyncSession, columns: Sequence[str]) -> int:
-    """A new layout; its number."""
+    """Add a layout and return its id."""
     added = await session.execute(insert(MetricLayout).values(columns=",".join(columns)).returning(MetricLayout.id))
     return int(added.scalar_one())
 
 
 async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Frame]]) -> None:
-    """Store (topic, step, layout, frame)s whose columns are in the order of the layout; an interval that exists is replaced."""
+    """Store tuples (topic, step, layout, frame) whose columns are in the order of the layout; existing intervals are replaced."""
     if not frames:
         return
     rows = [
@@ -118,7 +118,7 @@ async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Fra
 async def frames(
     session: AsyncSession, topic: str, step: int, first: int, last: int, names: Mapping[int, Sequence[str]]
 ) -> list[Frame]:
-    """Whole frames with `first <= t < last`, by time. `names` are the layouts' columns by number."""
+    """Return complete frames with `first <= t < last`, in order. `names` are the columns of layouts by id."""
     query = _span(
         select(MetricFrame.t, MetricFrame.layout, MetricFrame.uids, MetricFrame.data), topic, step, first, last
     )
@@ -141,17 +141,17 @@ async def columns(
     metrics: Sequence[str],
     names: Mapping[int, Sequence[str]],
 ) -> list[Frame]:
-    """As `frames`, but only these metrics; one that a row does not have is left out."""
+    """Return frames like `frames`, but with these metrics only; a metric that a row does not have is left out."""
     found: list[Frame] = []
     for layout, known in names.items():
-        wanted = [metric for metric in metrics if metric in known]
-        if not wanted:
+        present = [metric for metric in metrics if metric in known]
+        if not present:
             continue
         width = func.length(MetricFrame.data, type_=Integer) // len(known)
-        cuts = [func.substr(MetricFrame.data, 1 + known.index(metric) * width, width) for metric in wanted]
+        cuts = [func.substr(MetricFrame.data, 1 + known.index(metric) * width, width) for metric in present]
         query = _span(select(MetricFrame.t, MetricFrame.uids, *cuts), topic, step, first, last)
         for t, uid_bytes, *parts in (await session.execute(query.where(MetricFrame.layout == layout))).all():
-            values = {metric: _floats(part) for metric, part in zip(wanted, parts, strict=True)}
+            values = {metric: _floats(part) for metric, part in zip(present, parts, strict=True)}
             found.append(Frame(t, _numbers(uid_bytes, len(next(iter(values.values())))), values))
     return sorted(found, key=lambda frame: frame.t)
 
@@ -162,13 +162,13 @@ def _span(query: Select[*Columns], topic: str, step: int, first: int, last: int)
 
 
 async def times(session: AsyncSession, topic: str, step: int, since: int) -> Sequence[int]:
-    """When frames begin, from `since` on."""
+    """Return the start times of frames from `since` on."""
     query = select(MetricFrame.t).where(MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= since)
     return (await session.execute(query)).scalars().all()
 
 
 async def extents(session: AsyncSession) -> list[Extent]:
-    """What is there, by topic and step."""
+    """Return the stored time range of each topic and step."""
     query = select(MetricFrame.topic, MetricFrame.step, func.min(MetricFrame.t), func.max(MetricFrame.t)).group_by(
         MetricFrame.topic, MetricFrame.step
     )
@@ -176,7 +176,7 @@ async def extents(session: AsyncSession) -> list[Extent]:
 
 
 async def forget(session: AsyncSession, topic: str, step: int, before: int, limit: int) -> None:
-    """Delete the oldest frames with `t < before`, about `limit` at most."""
+    """Delete the oldest frames with `t < before`, at most about `limit`."""
     own = (MetricFrame.topic == topic, MetricFrame.step == step)
     oldest = (await session.execute(select(func.min(MetricFrame.t)).where(*own))).scalar_one()
     if oldest is not None and oldest < before:
@@ -184,7 +184,7 @@ async def forget(session: AsyncSession, topic: str, step: int, before: int, limi
 
 
 async def size(session: AsyncSession) -> int:
-    """Bytes that metrics take in the database."""
+    """Return the size of the metrics in the database in bytes."""
     if session.get_bind().dialect.name == "postgresql":
         return int((await session.execute(text("SELECT pg_total_relation_size('metric_frames')"))).scalar_one())
     stored = func.sum(func.length(MetricFrame.uids) + func.length(MetricFrame.data) + _ROW_OVERHEAD)
@@ -192,7 +192,7 @@ async def size(session: AsyncSession) -> int:
 
 
 async def store_size(session: AsyncSession) -> int:
-    """Bytes of the whole database."""
+    """Return the size of the complete database in bytes."""
     if session.get_bind().dialect.name == "postgresql":
         return int((await session.execute(text("SELECT pg_database_size(current_database())"))).scalar_one())
     pages, page = [(await session.execute(text(f"PRAGMA {name}"))).scalar_one() for name in ("page_count", "page_size")]
@@ -201,11 +201,11 @@ async def store_size(session: AsyncSession) -> int:
 
 _MAX_SHORT = 2**31 - 1
 _ROW_OVERHEAD = 100
-"""Of SQLite, about: key, index entry, and what overflow pages leave unused."""
+"""Approximate overhead of SQLite: key, index entry, and unused space in overflow pages."""
 
 
 def _packed(uids: "array[int]") -> bytes:
-    """In four bytes each where all fit, as nearly all do; else in eight. How many uids there are tells a reader which."""
+    """Encode uids with four bytes each if all of them fit, otherwise eight. Readers derive the size from the number of uids."""
     return (array("i", uids) if not uids or uids[-1] <= _MAX_SHORT else uids).tobytes()
 
 

@@ -13,7 +13,7 @@ from shardboard.domain.unknown_shards import Unknown
 
 
 class Node(Base):
-    """`facts` is what the agent last said of its machine (`agent.contract.NodeFacts`); `config` the writable REST fields."""
+    """`facts` is the agent's last report about its machine (`agent.contract.NodeFacts`), `config` the writable REST fields."""
 
     __tablename__ = "nodes"
     __kind__ = "node"
@@ -23,20 +23,20 @@ class Node(Base):
     addr: Mapped[str] = mapped_column(unique=True)
     agent_port: Mapped[int]
     agent_status: Mapped[str]
-    """`connected` or `lost`: about the agent only; its shards may well live on."""
+    """`connected` or `lost`: state of the agent only; its shards may be up."""
     health: Mapped[str] = mapped_column(default="up")
-    """`up`, or `down` when its shards answer nobody: about the machine, not the agent."""
+    """`up`, or `down` if its shards do not respond to any witness: state of the machine, not of the agent."""
     unavailable_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """When the machine, or else its agent, was last known to be there; None while both are."""
+    """When the machine, or otherwise its agent, was last known to be available; None while both are."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     joined_at: Mapped[datetime] = mapped_column(UtcDateTime)
     accept_servers: Mapped[bool] = mapped_column(default=True)
     duty: Mapped[str] = mapped_column(default="")
-    """Empty in service; `maintenance` or `removal` while its shards are elsewhere on purpose: then it gets none."""
+    """Empty in service; `maintenance` or `removal` while its shards are on other nodes; then it gets no shards."""
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     proxy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
-    """What its proxy last reported after being told what to do (`agent.contract.ProxyReport`)."""
+    """Last report of its proxy after a change (`agent.contract.ProxyReport`)."""
     unknown: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """Shards and endpoints that its agent reports and the store does not contain (`domain.unknown_shards.Unknown`)."""
 
@@ -46,13 +46,13 @@ class Node(Base):
 
     @property
     def flash_size(self) -> int:
-        """Bytes of flash that it may give to shards; 0 = it has none."""
+        """Bytes of flash that it can assign to shards; 0 = no flash."""
         size: int = self.facts.get("flash_size", 0)
         return size
 
     @property
     def proxy_threads(self) -> int:
-        """As configured; half of the machine's cores unless changed, since the shards need the others."""
+        """Number of proxy threads; half of the machine's cores unless configured, because shards need the others."""
         chosen: int = self.config.get("proxy_threads", max(1, int(self.facts.get("cores", 1)) // 2))
         return min(chosen, self.proxy_max_threads)
 
@@ -63,12 +63,12 @@ class Node(Base):
 
 
 async def every(session: AsyncSession) -> Sequence[Node]:
-    """All nodes by uid."""
+    """Return all nodes by uid."""
     return (await session.execute(select(Node).order_by(Node.uid))).scalars().all()
 
 
 async def outdated_bdbs(session: AsyncSession) -> set[int]:
-    """Uids of databases with shards that the store does not contain. Its rows of such a database can be outdated."""
+    """Return the uids of databases with shards that the store does not contain. Stored rows of such a database can be outdated."""
     return {shard.bdb_uid for node in await every(session) for shard in node.unknown_shards.shards}
 
 

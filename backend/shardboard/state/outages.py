@@ -1,4 +1,4 @@
-"""Outages as clients of the endpoints saw them: until a lost primary, or its promoted replica, answered a node's proxy again."""
+"""Outages for clients of the endpoints: until a lost primary, or its promoted replica, responded to a node's proxy again."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from shardboard.db import Base, UtcDateTime
 
 
 class Outage(Base):
-    """Columns that end in `_ms` are milliseconds since 1970 by the clock of the node whose proxy saw it."""
+    """Columns that end in `_ms` are milliseconds since 1970 by the clock of the node whose proxy reported it."""
 
     __tablename__ = "outages"
     __kind__ = "outage"
@@ -23,32 +23,32 @@ class Outage(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     bdb_uid: Mapped[int]
     seen_by: Mapped[int]
-    """The node whose proxy saw it."""
+    """The node whose proxy reported it."""
     address: Mapped[str]
     port: Mapped[int]
     node_uid: Mapped[int | None]
     shard_uid: Mapped[int | None]
-    """Who was at that address and port when it was told; None: nobody that is known."""
+    """The shard at that address and port when it was reported; None if unknown."""
     slots: Mapped[str]
-    """In the form of `domain.slots.render`."""
+    """In the format of `domain.slots.render`."""
     noticed_ms: Mapped[int] = mapped_column(BigInteger)
     last_success_ms: Mapped[int | None] = mapped_column(BigInteger)
-    """None: it had answered nobody before."""
+    """None: there was no success before."""
     first_success_ms: Mapped[int | None] = mapped_column(BigInteger)
-    """None: it is not known to be over."""
+    """None: it is not known to have ended."""
     waited: Mapped[int] = mapped_column(BigInteger)
     failed: Mapped[int] = mapped_column(BigInteger)
     lost: Mapped[int] = mapped_column(BigInteger)
     watched: Mapped[bool] = mapped_column(default=False)
-    """Whether that proxy wrote by itself before and after: the times hold although no client asked."""
+    """Whether the proxy sent canary writes before and after, so that the times are accurate without client requests."""
     ahead_ms: Mapped[int | None]
-    """By how much that node's clock was ahead of the console's; None: nobody knows, because it was told late."""
+    """How far the node's clock was ahead of the console's clock, in ms; None if unknown because the report was late."""
     noticed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
-    """`noticed_ms` by the console's clock, as far as that is known: what it is found by."""
+    """`noticed_ms` converted to the console's clock as far as possible; used for queries."""
 
 
 async def seen(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[Outage]:
-    """What the proxy of one node has seen from `since_ms` of its clock on."""
+    """Return the outages that the proxy of one node has reported since `since_ms` of its clock."""
     query = select(Outage).where(Outage.seen_by == seen_by, Outage.noticed_ms >= since_ms)
     return (await session.execute(query)).scalars().all()
 
@@ -56,7 +56,7 @@ async def seen(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[O
 async def of_node(
     session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, shard_uid: int | None, limit: int
 ) -> Sequence[Outage]:
-    """Of primaries of one node, or of one of its shards, that were noticed in `first <= noticed_at < last`; the oldest ones."""
+    """Return the oldest outages of primaries of one node, or of one of its shards, in `first <= noticed_at < last`."""
     query = select(Outage).where(Outage.node_uid == node_uid, Outage.noticed_at >= first, Outage.noticed_at < last)
     if shard_uid is not None:
         query = query.where(Outage.shard_uid == shard_uid)
@@ -72,24 +72,24 @@ async def count(session: AsyncSession) -> int:
 
 
 async def forget_bdb(session: AsyncSession, bdb_uid: int) -> None:
-    """Delete those of a database that is gone."""
+    """Delete the outages of a deleted database."""
     await session.execute(delete(Outage).where(Outage.bdb_uid == bdb_uid).execution_options(synchronize_session=False))
 
 
 async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
-    """Delete the oldest that were noticed before a moment, at most `limit`; how many those were."""
-    return await _forget(session, before, limit)
+    """Delete the oldest outages from before a time, at most `limit`, and return their number."""
+    return await _delete(session, before, limit)
 
 
 async def forget_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> int:
-    """Of more than `keep`, delete older ones that were noticed before a moment, at most `limit`; how many those were."""
+    """If there are more than `keep`, delete older ones from before a time, at most `limit`, and return their number."""
     surplus = await count(session) - keep
-    return await _forget(session, before, min(surplus, limit)) if surplus > 0 else 0
+    return await _delete(session, before, min(surplus, limit)) if surplus > 0 else 0
 
 
-async def _forget(session: AsyncSession, before: datetime, limit: int) -> int:
-    doomed = select(Outage.uid).where(Outage.noticed_at < before).order_by(Outage.noticed_at, Outage.uid).limit(limit)
-    uids = (await session.execute(doomed)).scalars().all()
+async def _delete(session: AsyncSession, before: datetime, limit: int) -> int:
+    expired = select(Outage.uid).where(Outage.noticed_at < before).order_by(Outage.noticed_at, Outage.uid).limit(limit)
+    uids = (await session.execute(expired)).scalars().all()
     if uids:
         await session.execute(delete(Outage).where(Outage.uid.in_(uids)).execution_options(synchronize_session=False))
     return len(uids)

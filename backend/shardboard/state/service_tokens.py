@@ -1,4 +1,4 @@
-"""Tokens by which programs log in: each has a name and a role of its own, and belongs to nobody. Only their hash is stored."""
+"""Tokens for programs. Each has a name and a role, and does not belong to a user. Only their hash is stored."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,24 +18,24 @@ class ServiceToken(Base):
     role: Mapped[str]
     """A management role of the REST reference (2.8)."""
     role_uid: Mapped[int | None]
-    """Of a role of the cluster's own (`state/access.py`), whose management role is `role`; None: a built-in one."""
+    """Uid of a custom role (`state/access.py`), whose management role is `role`; None for a built-in role."""
     token_hash: Mapped[str] = mapped_column(unique=True)
-    """SHA-256, hexadecimal: it has more bits than anybody can try, and so needs no salt."""
+    """SHA-256, hexadecimal. No salt is needed, because a token has too many bits for brute force."""
     created_by: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """None: never."""
+    """None: it does not expire."""
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """To the minute."""
+    """With a precision of one minute."""
 
 
 async def every(session: AsyncSession) -> Sequence[ServiceToken]:
-    """All by name."""
+    """Return all tokens by name."""
     return (await session.execute(select(ServiceToken).order_by(ServiceToken.name))).scalars().all()
 
 
 async def with_role(session: AsyncSession, role_uid: int) -> Sequence[ServiceToken]:
-    """Those that have a role of the cluster's own."""
+    """Return the tokens with a custom role."""
     return (await session.execute(select(ServiceToken).where(ServiceToken.role_uid == role_uid))).scalars().all()
 
 

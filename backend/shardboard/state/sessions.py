@@ -1,4 +1,4 @@
-"""Sessions of browsers: each is a row, so that it can be seen and ended. Of its cookie only the hash is stored."""
+"""Browser sessions. Each has a row, so that it can be listed and ended. Only the hash of its cookie is stored."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,23 +11,23 @@ from shardboard.db import Base, UtcDateTime
 
 
 class LoginSession(Base):
-    """Called so because SQLAlchemy has sessions as well."""
+    """A browser session. The name distinguishes it from sessions of SQLAlchemy."""
 
     __tablename__ = "sessions"
 
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     user_uid: Mapped[int] = mapped_column(ForeignKey("users.uid", ondelete="CASCADE"), index=True)
     token_hash: Mapped[str] = mapped_column(unique=True)
-    """SHA-256, hexadecimal, of what the cookie holds."""
+    """SHA-256 of the cookie value, hexadecimal."""
     password_mark: Mapped[str]
-    """Of the password that it was begun with, and with which it ends (`services/tokens.password_mark`)."""
+    """ID of the password used for the sign-in; the session ends with this password (`services/tokens.password_mark`)."""
     address: Mapped[str]
-    """Where it was begun from."""
+    """Source address of the sign-in."""
     browser: Mapped[str]
-    """User-Agent of the login, cut to 200 characters; empty without one."""
+    """User-Agent of the sign-in, cut to 200 characters; empty without one."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_seen_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    """To the minute."""
+    """With a precision of one minute."""
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
@@ -37,7 +37,7 @@ async def by_hash(session: AsyncSession, token_hash: str) -> LoginSession | None
 
 
 async def of_user(session: AsyncSession, user_uid: int) -> Sequence[LoginSession]:
-    """The last begun first; among them some that have expired."""
+    """Return the sessions of a user, newest first, including expired ones."""
     query = select(LoginSession).where(LoginSession.user_uid == user_uid).order_by(LoginSession.uid.desc())
     return (await session.execute(query)).scalars().all()
 

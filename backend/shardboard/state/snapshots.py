@@ -1,4 +1,4 @@
-"""Placement snapshots: where shards were and who led, so that they can go back there."""
+"""Placement snapshots: nodes and roles of shards, recorded in order to restore them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,10 +17,10 @@ class Snapshot(Base):
     name: Mapped[str] = mapped_column(primary_key=True)
     node_uid: Mapped[int] = mapped_column(index=True)
     kind: Mapped[str]
-    """`maintenance`, made when maintenance began."""
+    """`maintenance`: recorded at the start of maintenance."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     placement: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
-    """`[{"bdb", "pair", "node", "role"}]`: every shard of every pair that had one on the node."""
+    """`[{"bdb", "pair", "node", "role"}]`: all shards of every pair that had a shard on the node."""
 
 
 async def latest(session: AsyncSession, node_uid: int, kind: str) -> Snapshot | None:
@@ -28,12 +28,12 @@ async def latest(session: AsyncSession, node_uid: int, kind: str) -> Snapshot | 
 
 
 async def newest(session: AsyncSession, kind: str) -> dict[int, Snapshot]:
-    """By node, of the nodes that have one."""
+    """Return the newest snapshot of each node that has one."""
     query = select(Snapshot).where(Snapshot.kind == kind).order_by(Snapshot.created_at, Snapshot.name.desc())
     return {each.node_uid: each for each in (await session.execute(query)).scalars()}
 
 
 async def of_node(session: AsyncSession, node_uid: int) -> Sequence[Snapshot]:
-    """Newest first."""
+    """Return the snapshots of a node, newest first."""
     query = select(Snapshot).where(Snapshot.node_uid == node_uid).order_by(Snapshot.created_at.desc(), Snapshot.name)
     return (await session.execute(query)).scalars().all()

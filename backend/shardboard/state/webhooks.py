@@ -1,4 +1,4 @@
-"""Webhooks: addresses outside that are told of events."""
+"""Webhooks: external receivers of events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,38 +12,38 @@ from shardboard.encrypted import Encrypted
 
 
 class Webhook(Base):
-    """What it is and, below, how far it was told; that is written by the notifier alone."""
+    """Configuration and, below, delivery state, which only the notifier writes."""
 
     __tablename__ = "webhooks"
 
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(default="webhook")
-    """`webhook`, `alertmanager`, `syslog`, or `email`, whose `url` begins with mailto: then."""
+    """`webhook`, `alertmanager`, `syslog` or `email`; the `url` of `email` starts with mailto:."""
     url: Mapped[str] = mapped_column(Encrypted("webhooks.url"))
-    """Whoever knows it may often post there."""
+    """Encrypted, because anyone who knows the URL may be able to post there."""
     secret: Mapped[str] = mapped_column(Encrypted("webhooks.secret"))
-    """Signs what is sent; empty for none."""
+    """Key for the signature of messages; empty: no signature."""
     ca: Mapped[str] = mapped_column(default="", server_default="")
-    """Authorities whose certificates it may show, in PEM; empty: those that the system trusts."""
+    """CA certificates in PEM that its certificate is verified with; empty: those of the system."""
     events: Mapped[str]
-    """`alarms`, `all`, or `audit`: lines of the audit trail."""
+    """`alarms`, `all`, or `audit` for lines of the audit log."""
     min_severity: Mapped[str]
     enabled: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     told_to: Mapped[int]
-    """Uid of the newest event, or line of the audit trail, that it was told of, or that was not for it."""
+    """Uid of the newest event, or line of the audit log, that was sent or did not match the filters."""
     raised: Mapped[list[int]] = mapped_column(JSON, default=list)
-    """Uids of events that it was told to have begun, and not yet to have ended."""
+    """Uids of events whose start was sent and whose end was not."""
     failures: Mapped[int] = mapped_column(default=0)
-    """In a row, since the last success."""
+    """Consecutive failures since the last success."""
     last_error: Mapped[str] = mapped_column(default="")
     silent_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_told_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 async def every(session: AsyncSession) -> Sequence[Webhook]:
-    """All by uid."""
+    """Return all webhooks by uid."""
     return (await session.execute(select(Webhook).order_by(Webhook.uid))).scalars().all()
 
 
