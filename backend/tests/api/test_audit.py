@@ -301,7 +301,7 @@ async def test_orders_without_an_event_are_noted_in_their_transaction(
     assert (await client.post(f"{path}?dry_run=1", json={})).status_code == 200
     (line,) = (await lines(client))[before:]
     assert line["outcome"] == "done"
-    assert line["detail"].startswith("Ordered: Fail over 1 shard of ")
+    assert line["detail"].startswith("Requested: Fail over 1 shard of ")
 
 
 async def test_the_port_of_metrics_notes_refusals(console: Console, client: httpx.AsyncClient) -> None:

@@ -135,7 +135,7 @@ async def test_mail_and_silence(client: httpx.AsyncClient) -> None:
         assert (await client.put(path, json=wrong)).status_code == 400
     assert (await client.put(path, json={"url": "https://example.org"})).status_code == 406
     failed = await client.post(f"{path}/test")
-    assert (failed.status_code, "set smtp_host" in failed.json()["description"]) == (503, True)
+    assert (failed.status_code, "Set smtp_host" in failed.json()["description"]) == (503, True)
 
 
 async def test_alertmanager_is_not_silenced_here(client: httpx.AsyncClient) -> None:

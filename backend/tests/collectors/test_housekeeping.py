@@ -192,7 +192,7 @@ async def test_old_lines_of_the_audit_trail_go_and_the_trail_says_so(store: Stor
     # The newest line stays: the chain goes on behind it.
     ((third, _), (fourth, said)) = await trail(store)
     assert (third, fourth) == (3, 4)
-    assert said.startswith("Lines 1 to 2 were removed: the policy keeps none from before ")
+    assert said.startswith("Lines 1 to 2 were removed by the retention policy (older than ")
 
 
 async def test_the_trail_is_cut_once_a_day_and_not_for_every_line(store: Store, keeper: Housekeeping) -> None:

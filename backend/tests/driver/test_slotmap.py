@@ -99,7 +99,7 @@ async def test_slots_of_nobody_and_of_unknown_shards() -> None:
 
 
 async def test_nobody_answers() -> None:
-    with pytest.raises(AgentRefused, match="no shard tells"):
+    with pytest.raises(AgentRefused, match="no shard returned"):
         await look({})
 
 
