@@ -9167,14 +9167,14 @@ export interface components {
             clients?: number | null;
             /**
              * Clients Start
-             * @description Staircase: how many clients per thread to begin with.
+             * @description Staircase: initial number of clients per thread.
              */
             clients_start?: number | null;
             /** Clients Step */
             clients_step?: number | null;
             /**
              * Command
-             * @description Commands in place of SET and GET; __key__ and __data__ are filled in.
+             * @description Commands that replace SET and GET; __key__ and __data__ are placeholders.
              */
             command?: components["schemas"]["shardboard__schemas__benchmark_requests__Command"][] | null;
             /** Connection Timeout */
@@ -9183,7 +9183,7 @@ export interface components {
             data_offset?: number | null;
             /**
              * Data Size
-             * @description Bytes of a value.
+             * @description Size of a value in bytes.
              */
             data_size?: number | null;
             /** Data Size List */
@@ -9194,7 +9194,7 @@ export interface components {
             data_size_range?: string | null;
             /**
              * Distinct Client Seed
-             * @description Without it every client uses the same keys in the same order.
+             * @description Otherwise all clients use the same keys in the same order.
              */
             distinct_client_seed?: boolean | null;
             /** Expiry Range */
@@ -9209,7 +9209,7 @@ export interface components {
             key_minimum?: number | null;
             /**
              * Key Pattern
-             * @description Of SETs and GETs: R random, S in turn, P in turn and shared out, G gaussian, Z zipf.
+             * @description For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.
              */
             key_pattern?: string | null;
             /** Key Prefix */
@@ -9226,7 +9226,7 @@ export interface components {
             num_slaves?: string | null;
             /**
              * Pipeline
-             * @description Requests under way per connection.
+             * @description Concurrent requests per connection.
              */
             pipeline?: number | null;
             /** Print Percentiles */
@@ -9237,12 +9237,12 @@ export interface components {
             random_data?: boolean | null;
             /**
              * Randomize
-             * @description Without it every run uses the same keys in the same order.
+             * @description Otherwise all runs use the same keys in the same order.
              */
             randomize?: boolean | null;
             /**
              * Rate
-             * @description Open loop: requests per second in all, sent by schedule whatever the replies do.
+             * @description Open loop: total requests per second, sent on schedule regardless of replies.
              */
             rate?: number | null;
             /**
@@ -9252,7 +9252,7 @@ export interface components {
             rate_limiting?: number | null;
             /**
              * Ratio
-             * @description SETs to GETs.
+             * @description Ratio of SETs to GETs.
              */
             ratio?: string | null;
             /** Reconnect Backoff Factor */
@@ -9263,7 +9263,7 @@ export interface components {
             reconnect_on_error?: boolean | null;
             /**
              * Requests
-             * @description Per client; "allkeys" = once through the key range.
+             * @description Per client; "allkeys" = once over the key range.
              */
             requests?: number | "allkeys" | null;
             /** Select Db */
@@ -9275,7 +9275,7 @@ export interface components {
             step_duration?: number | null;
             /**
              * Test Time
-             * @description Seconds; instead of requests.
+             * @description Seconds; replaces requests.
              */
             test_time?: number | null;
             /** Threads */
@@ -9297,14 +9297,14 @@ export interface components {
             clients?: number | null;
             /**
              * Clients Start
-             * @description Staircase: how many clients per thread to begin with.
+             * @description Staircase: initial number of clients per thread.
              */
             clients_start?: number | null;
             /** Clients Step */
             clients_step?: number | null;
             /**
              * Command
-             * @description Commands in place of SET and GET; __key__ and __data__ are filled in.
+             * @description Commands that replace SET and GET; __key__ and __data__ are placeholders.
              */
             command?: components["schemas"]["Command-Output"][] | null;
             /** Connection Timeout */
@@ -9313,7 +9313,7 @@ export interface components {
             data_offset?: number | null;
             /**
              * Data Size
-             * @description Bytes of a value.
+             * @description Size of a value in bytes.
              */
             data_size?: number | null;
             /** Data Size List */
@@ -9324,7 +9324,7 @@ export interface components {
             data_size_range?: string | null;
             /**
              * Distinct Client Seed
-             * @description Without it every client uses the same keys in the same order.
+             * @description Otherwise all clients use the same keys in the same order.
              */
             distinct_client_seed?: boolean | null;
             /** Expiry Range */
@@ -9339,7 +9339,7 @@ export interface components {
             key_minimum?: number | null;
             /**
              * Key Pattern
-             * @description Of SETs and GETs: R random, S in turn, P in turn and shared out, G gaussian, Z zipf.
+             * @description For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.
              */
             key_pattern?: string | null;
             /** Key Prefix */
@@ -9356,7 +9356,7 @@ export interface components {
             num_slaves?: string | null;
             /**
              * Pipeline
-             * @description Requests under way per connection.
+             * @description Concurrent requests per connection.
              */
             pipeline?: number | null;
             /** Print Percentiles */
@@ -9367,12 +9367,12 @@ export interface components {
             random_data?: boolean | null;
             /**
              * Randomize
-             * @description Without it every run uses the same keys in the same order.
+             * @description Otherwise all runs use the same keys in the same order.
              */
             randomize?: boolean | null;
             /**
              * Rate
-             * @description Open loop: requests per second in all, sent by schedule whatever the replies do.
+             * @description Open loop: total requests per second, sent on schedule regardless of replies.
              */
             rate?: number | null;
             /**
@@ -9382,7 +9382,7 @@ export interface components {
             rate_limiting?: number | null;
             /**
              * Ratio
-             * @description SETs to GETs.
+             * @description Ratio of SETs to GETs.
              */
             ratio?: string | null;
             /** Reconnect Backoff Factor */
@@ -9393,7 +9393,7 @@ export interface components {
             reconnect_on_error?: boolean | null;
             /**
              * Requests
-             * @description Per client; "allkeys" = once through the key range.
+             * @description Per client; "allkeys" = once over the key range.
              */
             requests?: number | "allkeys" | null;
             /** Select Db */
@@ -9405,7 +9405,7 @@ export interface components {
             step_duration?: number | null;
             /**
              * Test Time
-             * @description Seconds; instead of requests.
+             * @description Seconds; replaces requests.
              */
             test_time?: number | null;
             /** Threads */
