@@ -43,7 +43,7 @@ def alerts(events: Iterable[Told], cluster: str, now: datetime) -> list[dict[str
 def trial(cluster: str, by: str, now: datetime) -> list[dict[str, Any]]:
     """Return a test alert that ends automatically after one minute."""
     labels = {"alertname": "shardboard_test", "severity": "info", "cluster": cluster}
-    summary = {"summary": f"This is a test, sent by {by}."}
+    summary = {"summary": f"This is a test message, sent by {by}."}
     ends = _rfc3339(now + timedelta(minutes=1))
     return [{"labels": labels, "annotations": summary, "startsAt": _rfc3339(now), "endsAt": ends}]
 

@@ -50,7 +50,7 @@ class Scrubber:
         """Return a plain text, such as a log, with all secrets hidden."""
         for secret, escaped in self._secrets.items():
             text = text.replace(secret, HIDDEN).replace(escaped, HIDDEN)
-        return _without_patterns(text)
+        return _redact_patterns(text)
 
     def json(self, value: Any) -> str:
         """Return a value as JSON in one line, or a list with one item per line. Field names, numbers and literals such as `true`
@@ -59,7 +59,7 @@ class Scrubber:
             return "[\n" + ",\n".join(self.json(each) for each in value) + "\n]"
         written = json.dumps(value)
         found = [secret for secret, escaped in self._secrets.items() if escaped in written]
-        if found or _without_patterns(written) != written:
+        if found or _redact_patterns(written) != written:
             return json.dumps(_scrubbed(value, found))
         return written
 
@@ -69,7 +69,7 @@ def _scrubbed(value: Any, secrets: Iterable[str]) -> Any:
         case str():
             for secret in secrets:
                 value = value.replace(secret, HIDDEN)
-            return _without_patterns(value)
+            return _redact_patterns(value)
         case Mapping():
             return {key: _scrubbed(each, secrets) for key, each in value.items()}
         case list() | tuple():
@@ -77,7 +77,7 @@ def _scrubbed(value: Any, secrets: Iterable[str]) -> Any:
     return value
 
 
-def _without_patterns(text: str) -> str:
+def _redact_patterns(text: str) -> str:
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     return text

@@ -300,7 +300,7 @@ async def test_mail_to_people(console: Console, notifier: Notifier, post: Post) 
     assert over["Subject"] == "[ENDED] shardboard.local: It happened."
     assert over["In-Reply-To"] == begun["Message-ID"]
     await notifier.test(uid, "ann")
-    assert post.got[-1][1].get_content() == "This is a test, sent by ann.\n"
+    assert post.got[-1][1].get_content() == "This is a test message, sent by ann.\n"
 
 
 async def test_who_is_silent_is_told_afterwards_of_what_still_goes_on(

@@ -58,7 +58,7 @@ def test_a_mail_says_what_where_and_when() -> None:
         "Cluster: prod",
         "Database: 1",
         "Severity: warning",
-        "Began: 2026-11-26 10:00:00 UTC",
+        "Started: 2026-11-26 10:00:00 UTC",
         "Event: 812, alarm_no_replica",
     ]
 

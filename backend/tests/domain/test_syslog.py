@@ -59,7 +59,7 @@ def test_an_event_and_its_end() -> None:
 
 
 def test_a_trial() -> None:
-    assert syslog.trial("c", "ann", NOON).endswith(b"[TEST] c: This is a test, sent by ann.")
+    assert syslog.trial("c", "ann", NOON).endswith(b"[TEST] c: This is a test message, sent by ann.")
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))

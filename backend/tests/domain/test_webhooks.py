@@ -46,7 +46,7 @@ def test_a_message() -> None:
     assert (found["event"]["bdb_uid"], found["event"]["ended_at"]) == (3, None)
     assert found["event"]["details"] == {"count": 2}
     assert webhooks.message(event(), "ended", "prod")["text"].startswith("[ENDED] prod: ")
-    assert webhooks.trial("prod", "ann")["text"] == "[TEST] prod: This is a test, sent by ann."
+    assert webhooks.trial("prod", "ann")["text"] == "[TEST] prod: This is a test message, sent by ann."
 
 
 def test_what_it_is_when_it_is_told() -> None:
