@@ -34,7 +34,7 @@ def test_it_says_whose_size_is_not_known_and_promises_nothing() -> None:
     told = estimate(found, "gentle")
     assert told.seconds is None
     assert "pair 0" in found.unknown
-    assert "not known" in told.time
+    assert "unknown" in told.time
     assert "about" not in told.time
 
 

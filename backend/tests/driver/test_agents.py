@@ -147,7 +147,7 @@ async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, 
     async with impostor(tmp_path, authority, http("{}", status)) as node:
         with pytest.raises(AgentRefused) as refusal:
             await agents.remove(node, {1: "a" * 40})
-        assert refusal.value.reason == f"the agent of node 1 answered {status[:3]} to POST /shards/remove"
+        assert refusal.value.reason == f"the agent of node 1 returned status {status[:3]} for POST /shards/remove"
     async with impostor(tmp_path, authority, http("{}", status)) as node:
         with pytest.raises(AgentRefused, match=f"answered {status[:3]} to a request for samples"):
             await anext(seconds(agents.samples(node, 0, "")))

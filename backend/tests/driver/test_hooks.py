@@ -58,7 +58,7 @@ async def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-    with pytest.raises(HookFailed, match="cannot be reached"):
+    with pytest.raises(HookFailed, match="is unreachable"):
         await HttpHooks().send(url, b"{}", {})
 
 
