@@ -149,7 +149,7 @@ async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, 
             await agents.remove(node, {1: "a" * 40})
         assert refusal.value.reason == f"the agent of node 1 returned status {status[:3]} for POST /shards/remove"
     async with impostor(tmp_path, authority, http("{}", status)) as node:
-        with pytest.raises(AgentRefused, match=f"answered {status[:3]} to a request for samples"):
+        with pytest.raises(AgentRefused, match=f"returned status {status[:3]} for a request for samples"):
             await anext(seconds(agents.samples(node, 0, "")))
 
 
