@@ -1,1 +1,3 @@
-"""The agent: supervises the shards of one node, samples them and reports the machine. No database, no decisions."""
+"""The node agent: supervises the shards of one node, samples them and reports on the machine. It has no database and makes no
+decisions.
+"""

@@ -1,4 +1,4 @@
-"""The agent's HTTP side and its life: identity, adoption, sampling, serving until told to stop."""
+"""HTTP application and lifecycle of the agent: identity, adoption of running processes, sampling and serving until shutdown."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ COMMAND_TIMEOUT = 30
 
 
 def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
-    """The routes of `contract/`. Who may call is decided below HTTP, by the certificate."""
+    """Return the application with the routes of `contract/`. TLS authenticates callers by their client certificate, below HTTP."""
     priorities = Priorities()
     storage = flash.find(settings)
     supervisor = Supervisor(settings, priorities.watch, storage)
@@ -94,7 +94,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
         return found.model_copy(update={"probes_per_second": rate.per_second})
 
     async def begin(drill: Drill, asking: list[str]) -> DrillReply:
-        # The console is whoever asks: it is no node, but a node that is cut off does not hear it either.
+        # Add the address of the calling console: it is not a node, but an isolated node must not reach it either.
         return DrillReply(refused=await drills.begin(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
@@ -106,7 +106,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
     async def samples(request: Request) -> Response:
         after, boot = request.query_params.get("after", "0"), request.query_params.get("boot", "")
         if not after.isdecimal():
-            return PlainTextResponse("after is no sequence number", 422)
+            return PlainTextResponse("after must be a sequence number", 422)
         spoken = protocol_of(request)
         told_lines = (line_for(line, spoken) async for line in sampler.follow(int(after), boot))
         return StreamingResponse(told_lines, media_type="application/x-ndjson")
@@ -197,7 +197,7 @@ async def _reply(shard: Shard, request: ShardCommand) -> str:
 
 
 def run_agent(settings: AgentSettings) -> int:
-    """Join if need be, then serve until a signal. The exit status."""
+    """Join the cluster if necessary, then serve until a signal arrives. Return the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
     recent_log.keep()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

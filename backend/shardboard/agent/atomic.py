@@ -1,5 +1,6 @@
-"""The engine's own way to move slots, where it has one (Valkey 9): a copy by replication, and a switch that clients see as one
-redirection. A job that was left by an agent that was killed is waited for; nothing else may be begun on its slots.
+"""Native slot migration of the engine (Valkey 9 and later): slots are copied by replication, and clients see the switch as one
+redirection.
+Jobs that a killed agent left behind are awaited first, because their slots cannot be part of another job.
 """
 
 import asyncio
@@ -18,7 +19,8 @@ ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
 
 
 async def fits(ends: Ends) -> bool:
-    """Whether both engines know it, and no slot is open in the old way, which then has to be gone to its end."""
+    """Return whether both engines support native migration and no slot is in a key-by-key migration, which must be finished first.
+    """
     for shard in (ends.source, ends.target):
         info = (await ask(shard, "INFO", "server")).decode(errors="replace")
         version = re.search(r"valkey_version:(\d+)", info)
@@ -29,7 +31,7 @@ async def fits(ends: Ends) -> bool:
 
 
 async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferPace) -> None:
-    """Move as many as can be done in about that time, in their order. No job of ours is under way afterwards."""
+    """Move as many slots as possible in about `seconds`, in the given order. Afterwards no job of this source is running."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     await _jobs_over(ends, until + seconds)
@@ -40,10 +42,10 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
         began = loop.time()
         at_once = max(1, min(MOST_SLOTS, pace.job_slots(slot_bytes, slot_keys, fast=ends.order.fast)))
         chunk = left[:at_once]
-        going = [slot for slot in chunk if slot in held]  # the rest has gone before
+        going = [slot for slot in chunk if slot in held]  # the others have been moved already
         keys = 0
         if going:
-            # All at once: one after the other they took longer than a small job.
+            # Concurrently: sequential requests took longer than a small job.
             asked = (ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
             keys = sum(await asyncio.gather(*asked))
             ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
@@ -61,13 +63,13 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
             continue
         rest = pace.rest_after_job(loop.time() - began, len(going), keys, slot_bytes * len(going))
         if not left or loop.time() + rest > until:
-            ends.rest = rest  # whoever ordered this waits for that, and may think better of it meanwhile
+            ends.rest = rest  # the caller waits, and can change its plan during that time
             return
         await asyncio.sleep(rest)
 
 
 async def _jobs_over(ends: Ends, until: float) -> None:
-    """Wait for the jobs of this source; what takes too long is withdrawn."""
+    """Wait for the jobs of this source. Cancel those that are still running at `until`."""
     loop = asyncio.get_running_loop()
     withdrawn = False
     while any(job["state"] not in ENDED for job in await _jobs(ends)):
@@ -78,7 +80,7 @@ async def _jobs_over(ends: Ends, until: float) -> None:
 
 
 async def _jobs(ends: Ends) -> list[dict[str, str]]:
-    """Those that this source exports, under way or ended not long ago."""
+    """Return the jobs that export slots from this source, running or recently ended."""
     reply = await ask(ends.source, "CLUSTER", "GETSLOTMIGRATIONS")
     jobs = [{_text(name): _text(value) for name, value in zip(job[::2], job[1::2], strict=True)} for job in reply]
     return [job for job in jobs if job.get("operation", "").upper() == "EXPORT"]
@@ -86,11 +88,11 @@ async def _jobs(ends: Ends) -> list[dict[str, str]]:
 
 async def _reason(ends: Ends) -> str:
     said = [job.get("message") or job["state"] for job in await _jobs(ends) if job["state"] != "success"]
-    return said[-1] if said else "nothing is known of it"
+    return said[-1] if said else "the engine gives no reason"
 
 
 async def _held(ends: Ends) -> frozenset[int]:
-    """The slots of the source."""
+    """Return the slots that the source owns."""
     own = (await view_of(ends.source)).get(ends.engine_id)
     return (
         frozenset(slot for first, last in own.slots for slot in range(first, last + 1))
@@ -100,7 +102,7 @@ async def _held(ends: Ends) -> frozenset[int]:
 
 
 async def _slot_size(ends: Ends, slots: int) -> tuple[float, float]:
-    """Bytes and keys of one, on average, of the source's data."""
+    """Return the average number of bytes and keys per slot of the source."""
     info = (await ask(ends.source, "INFO", "memory")).decode(errors="replace")
     size = re.search(r"used_memory_dataset:(\d+)", info)
     keys = await ask(ends.source, "DBSIZE")
@@ -108,7 +110,7 @@ async def _slot_size(ends: Ends, slots: int) -> tuple[float, float]:
 
 
 def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of each run of ascending slots."""
+    """Return the first and last slot of each run of consecutive slots."""
     found: list[tuple[int, int]] = []
     for slot in slots:
         if found and found[-1][1] == slot - 1:

@@ -1,4 +1,4 @@
-"""New certificates for shards that run: from the next connection on they prove themselves by these. Open connections stay."""
+"""New certificates for running shards. They are served from the next connection; open connections are kept."""
 
 import asyncio
 
@@ -13,11 +13,12 @@ _RELOAD = (
     *("CONFIG", "SET", "tls-ca-cert-file", sealed.AUTHORITIES),
     *("tls-cert-file", sealed.IDENTITY, "tls-key-file", sealed.IDENTITY),
 )
-"""The engine reads the files again, though their names are the same."""
+"""Makes the engine read the files again although their names have not changed."""
 
 
 async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[CommandResult]:
-    """Bring them to all shards of the database that are here; one that does not run finds them when it is started again."""
+    """Install the certificates for all shards of the database on this node. A shard that is not running reads them when it starts.
+    """
     concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
     return await asyncio.gather(
         *(
@@ -30,7 +31,7 @@ async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[Comman
 
 async def _renew(shard: Shard, order: RenewCertificates) -> str:
     await asyncio.to_thread(sealed.write, shard.directory, order.tls)
-    while shard.state == "starting":  # noqa: ASYNC110 - it may have read the files of before, and a process has no event
+    while shard.state == "starting":  # noqa: ASYNC110 - it may have read the old files; a process has no event
         await asyncio.sleep(0.02)
     if shard.state == "running":
         await (await shard.connect()).execute(*_RELOAD)

@@ -1,7 +1,6 @@
-"""Which commands read, write, or do neither: as the engine itself says by its command flags.
-
-The classes are those of the REST reference (4.2): read = keyed and not mutating, write = mutating, other = the rest.
-What replication, the movement of slots and the proxies' canaries send is `internal` and not counted as traffic.
+"""Classification of commands as read, write or other, by the command flags of the engine.
+The classes are those of the Redis Enterprise REST API (4.2): read = keyed and not mutating, write = mutating, other = all others.
+Commands of replication, slot migration and the proxies' canary writes are `internal` and not counted as traffic.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ INTERNAL = frozenset({"replconf", "psync", "sync", "restore-asking", "tier.tick"
 
 
 class CommandClasses:
-    """One table per engine process, read once: modules may add commands, so another process may know others."""
+    """Command tables by engine process, each read once. Modules can add commands, so tables of two processes can differ."""
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[str, str]] = {}
@@ -22,21 +21,21 @@ class CommandClasses:
         self._known: dict[tuple[str, ...], dict[str, str]] = {}
 
     def known(self, run_id: str) -> Mapping[str, str] | None:
-        """The table of this process when it was read already."""
+        """Return the table of this process if it has been read already."""
         return self._tables.get(run_id)
 
     async def of(self, connection: Connection, run_id: str) -> Mapping[str, str]:
-        """Class by lower-case command name. Raises EngineError."""
-        async with self._reading:  # one after the other: a reply takes megabytes, and what an agent once took it keeps
+        """Return the class of each command by lower-case name. Raises EngineError."""
+        async with self._reading:  # sequential: a reply takes megabytes, and the agent's memory does not shrink afterwards
             if run_id not in self._tables:
                 table = classify(await connection.execute("COMMAND"))
-                # Equal tables are kept once: hundreds of shards of one version share it.
+                # Equal tables are stored once: hundreds of shards of one version share a table.
                 self._tables[run_id] = self._known.setdefault(tuple(sorted(table.items())), table)  # type: ignore[arg-type]
         return self._tables[run_id]
 
 
 def classify(reply: list[list[object]]) -> dict[str, str]:
-    """From a COMMAND reply: `[name, arity, flags, first key, last key, step, …]` each."""
+    """Classify the rows of a COMMAND reply, each `[name, arity, flags, first key, last key, step, …]`."""
     table = {}
     for row in reply:
         name, flags, first_key = str(row[0]).lower(), {str(flag) for flag in row[2]}, row[3]  # type: ignore[attr-defined]

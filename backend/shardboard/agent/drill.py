@@ -1,4 +1,4 @@
-"""Faults on demand, so that a team sees an outage before it has one. They touch this agent's own shards and nothing else."""
+"""Failure drills: faults on demand, to practise for outages. They affect only the shards, proxy and network of this agent."""
 
 import asyncio
 import logging
@@ -18,13 +18,13 @@ from shardboard.agent.sampler import Sampler
 log = logging.getLogger(__name__)
 
 REPLY_SECONDS = 0.2
-"""In which the console gets its answer, before nobody can be answered any more."""
+"""Delay before a fault that cuts the agent off, so that the console receives the reply first."""
 KILLED = 128 + signal.SIGKILL
-"""Exit status of a process that was killed."""
+"""Exit status of a process that was killed with SIGKILL."""
 
 
 class Drills:
-    """One at a time; a second one waits for its turn."""
+    """Runs drills one at a time; a second drill waits for the first."""
 
     def __init__(self, supervisor: Supervisor, sampler: Sampler, proxy: Proxy, address: str) -> None:
         self._address = address
@@ -36,12 +36,12 @@ class Drills:
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard: set[str] = set()
         self.away: Literal["", "refusing", "silent"] = ""
-        """While the node is to seem gone: `refusing` as after a crash, or `silent` as when frozen."""
+        """Simulated outage of the node: `refusing` as after a crash, `silent` as when frozen, or empty."""
         self.over = asyncio.Event()
 
     async def begin(self, drill: Drill) -> str:
-        """Why it cannot be done here, or "": then it is under way. An order that was heard before is not carried out again."""
-        async with self._deciding:  # the same order may come twice at once
+        """Start a drill and return "", or return why it is impossible here. A drill that was already received is not repeated."""
+        async with self._deciding:  # the same request can arrive twice at once
             if drill.id in self._heard:
                 return ""
             if refusal := await asyncio.to_thread(self._refusal, drill):
@@ -54,12 +54,12 @@ class Drills:
 
     def _refusal(self, drill: Drill) -> str:
         if drill.kind == "kill" and not _is_supervised():
-            return "nobody would start this agent again: it does not run under systemd; take reboot instead"
+            return "the agent does not run under systemd, so it would not be restarted; use a reboot drill instead"
         fault = self._fault(drill)
         return fault.refusal() if fault else ""
 
     def _fault(self, drill: Drill) -> NetworkFault | None:
-        """What is done to the network, if that is what it is about."""
+        """Return the network fault of this drill; None if it does not affect the network."""
         if drill.kind == "cut_off":
             return Partition(self._address, drill.peers)
         return Slowness(self._address) if drill.kind == "slow_network" else None
@@ -83,7 +83,7 @@ class Drills:
             self._supervisor.signal(chosen, fault)
             if drill.kind == "kill":
                 self._proxy.signal(fault)
-                os._exit(KILLED)  # a signal to itself does nothing where the agent is the first process of a container
+                os._exit(KILLED)  # as process 1 of a container, the agent would ignore its own signal
             try:
                 if drill.uid is None:
                     self._proxy.leave()
@@ -101,27 +101,27 @@ class Drills:
                     if drill.uid is None:
                         self._proxy.signal(signal.SIGCONT)
                 self._proxy.come_back()
-            log.warning("drill: %s is over", drill.kind)
+            log.warning("drill: %s ended", drill.kind)
 
     async def _disturb(self, fault: NetworkFault, drill: Drill) -> None:
         await asyncio.sleep(REPLY_SECONDS)
         log.warning("drill: %s for %s s", drill.kind, drill.seconds)
-        # In threads: programs are run, and their ends waited for.
+        # In a thread: these calls run programs and wait for them.
         await asyncio.to_thread(fault.begin, drill.seconds)
         try:
             await asyncio.sleep(drill.seconds)
         finally:
             await asyncio.to_thread(fault.end)
-        log.warning("drill: the network is as it was")
+        log.warning("drill: network restored")
 
 
 def _is_supervised() -> bool:
-    """systemd tells its children which run of the service they are."""
+    """Return whether systemd started this process. It sets an invocation id for its services."""
     return "INVOCATION_ID" in os.environ
 
 
 class Absence:
-    """Lets the agent seem gone while a drill says so. Plain ASGI around all routes."""
+    """Simulates an outage of the agent during a drill. Plain ASGI middleware around all routes."""
 
     def __init__(self, app: ASGIApp, drills: Drills) -> None:
         self._app = app
@@ -129,7 +129,7 @@ class Absence:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._drills.away == "refusing":
-            await PlainTextResponse("away for a drill", status_code=503)(scope, receive, send)
+            await PlainTextResponse("unavailable during a drill", status_code=503)(scope, receive, send)
             return
         if scope["type"] == "http" and self._drills.away == "silent":
             await self._drills.over.wait()

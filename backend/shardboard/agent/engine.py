@@ -1,4 +1,4 @@
-"""Which valkey-server this agent runs, and its version."""
+"""Path and version of the engine (valkey-server) that this agent runs."""
 
 import os
 import re
@@ -9,9 +9,8 @@ from pathlib import Path
 
 
 def engine_path(name: str) -> str | None:
-    """The binary of that name or path; None when there is none.
-
-    A bare name is looked for beside the running Python first, where the set-up links the engine that it built, then on PATH.
+    """Return the path of the engine binary; None if it does not exist.
+    A bare name is looked up next to the running Python first, where the setup links the engine that it built, then on PATH.
     """
     beside = Path(sys.executable).parent / name
     if os.sep not in name and os.access(beside, os.X_OK):
@@ -20,13 +19,13 @@ def engine_path(name: str) -> str | None:
 
 
 def engine_version(name: str) -> str:
-    """`9.1.2` of `valkey-server --version`, or "" when it cannot be run."""
+    """Return the version that `valkey-server --version` prints, such as `9.1.2`, or "" if it cannot be run."""
     path = engine_path(name)
     return next((word[2:] for word in version_text(path).split() if word.startswith("v=")), "")
 
 
 def version_text(path: str | None) -> str:
-    """What a program says to --version, or "" when there is none or it cannot be run."""
+    """Return the output of a program's `--version`, or "" if there is no program or it cannot be run."""
     if path is None:
         return ""
     try:
@@ -36,9 +35,8 @@ def version_text(path: str | None) -> str:
 
 
 def counts_by_slot(version: str) -> bool:
-    """Whether an engine may be told to count processor time and bytes of each slot; an unknown one may not.
-
-    Valkey 8 has that setting, and with it a replica of 8.0.1 that is promoted ends with an assertion in `cluster_slot_stats.c`.
+    """Return whether an engine can count CPU time and bytes per slot without risk. False for an unknown version.
+    Valkey 8 has the setting, but a promoted replica of 8.0.1 then crashes with an assertion in `cluster_slot_stats.c`.
     """
     series = re.match(r"\d+", version)
     return series is not None and int(series[0]) >= 9

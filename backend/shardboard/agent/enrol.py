@@ -1,7 +1,7 @@
-"""How an agent gets its identity: once, with a join token; afterwards it is read from its state directory.
-
-The token carries the fingerprint of the console's CA certificate. Nothing is trusted, and the token is not sent, before
-the certificate that the console shows matches it.
+"""Enrolment: an agent obtains its identity once with a join token and reads it from its state directory afterwards.
+The token contains the fingerprint of the console's CA certificate. The agent trusts nothing and does not send the token before the
+CA
+certificate that the console returns matches that fingerprint.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ log = logging.getLogger(__name__)
 
 TIMEOUT = 15.0
 LOOK_AGAIN = 60.0
-"""Seconds until an agent looks at its certificate again."""
+"""Seconds between two checks of the agent's own certificate."""
 _PREFIX = "sb1"
 
 
 def enrol(
     console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
 ) -> Identity:
-    """The identity in `state_dir`; without one yet, join the cluster at `console_url`. Raises EnrolError."""
+    """Return the identity in `state_dir`. Without one, join the cluster at `console_url`. Raises EnrolError."""
     remove_parts(state_dir / "tls")
     known = load(state_dir)
     if known is None:
@@ -43,14 +43,15 @@ def enrol(
     if (known.addr, known.port) != (addr, port):
         raise EnrolError(
             f"{state_dir} belongs to the agent of {known.addr} port {known.port}; "
-            f"{addr} port {port} needs a state directory of its own."
+            f"{addr} port {port} needs a separate state directory."
         )
     return known
 
 
 async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: NodeFacts, port: Port) -> None:
-    """Join once more, as the same node, when the console does not take the certificate (any more) that `port` shows. That needs
-    a token, and one that it has refused is not sent again. Unheard the agent still watches over its shards."""
+    """Join again, as the same node, when the console does not accept (or no longer accepts) the certificate that `port` serves.
+    This needs a token. A token that the console has refused is not sent again. Until then the agent still supervises its shards.
+    """
     refused, told = None, ""
     while True:
         if (flaw := identity.flaw()) and ((token := settings.read_token()) is None or token != refused):
@@ -58,10 +59,10 @@ async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: Node
             try:
                 await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
                 port.read_again()
-                log.info("joined the cluster again, its certificate was not good any more: %s", flaw)
+                log.info("agent: joined the cluster again because the old certificate was invalid: %s", flaw)
             except (EnrolError, OSError) as error:
                 refused = token if isinstance(error, _Refused) else refused
-                sentence = f"The console does not take this agent's certificate ({flaw}). {error}"
+                sentence = f"The console does not accept this agent's certificate ({flaw}). {error}"
                 if sentence != told:
                     log.error("%s", sentence)
                 told = sentence
@@ -72,7 +73,7 @@ def _enrol(
     console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
 ) -> Identity:
     if not console_url or not token:
-        raise EnrolError("To join, this agent needs the console's URL (--join) and a join token.")
+        raise EnrolError("To join a cluster, the agent needs the console's URL (--join) and a join token.")
     _check_local(addr)
     return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts)
 
@@ -82,7 +83,7 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
     try:
         private, csr = key.fresh()
     except (OSError, subprocess.SubprocessError) as error:
-        raise EnrolError(f"This agent could not make a key: {error}.") from error
+        raise EnrolError(f"The agent could not create a private key: {error}.") from error
     body = {
         "token": token,
         "csr": csr,
@@ -94,18 +95,18 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
     reply = console.post("/v1/bootstrap/join", body)
     node_uid, certificate = reply.get("node_uid"), reply.get("certificate")
     if not isinstance(node_uid, int) or not isinstance(certificate, str):
-        raise EnrolError(f"The console at {console.url} gave an answer that cannot be read.")
+        raise EnrolError(f"The console at {console.url} returned an invalid response.")
     identity = Identity.below(state_dir, node_uid, addr, port, console.url)
     try:
         identity.save(state_dir, certificate, private, ca)
     except OSError as error:
-        sentence = f"{state_dir} cannot be written: {error.strerror}. The token is used up; take another one."
+        sentence = f"{state_dir} cannot be written: {error.strerror}. The token has been used; create another one."
         raise EnrolError(sentence) from error
     return identity
 
 
 class _Console:
-    """The few calls of a joining agent, without a client library that would stay in memory."""
+    """The few console requests of a joining agent, without an HTTP client library that would stay in memory."""
 
     def __init__(self, url: str, fingerprint: str) -> None:
         try:
@@ -114,32 +115,32 @@ class _Console:
         except ValueError:
             host = None
         if not host or parts.scheme != "https":
-            raise EnrolError(f"The console's URL must look like https://console:9443, not {url}.")
+            raise EnrolError(f"The console's URL must have the form https://console:9443, not {url}.")
         self.url = f"https://{parts.netloc.rpartition('@')[2]}"
         self._host, self._port = host, port
         self._fingerprint = fingerprint
         self._context: ssl.SSLContext | None = None
 
     def fetch_ca(self) -> str:
-        """The CA certificate (PEM), after checking that it is the one the token speaks of; trusted from then on."""
+        """Return the CA certificate (PEM) after checking it against the fingerprint of the token. It is trusted from then on."""
         blind = ssl.create_default_context()
         blind.check_hostname = False
         blind.verify_mode = ssl.CERT_NONE
         try:
             status, content = self._call(self._host, blind, "GET", "/v1/ca")
         except _NotProved as error:
-            raise EnrolError(f"The console at {self.url} cannot be reached: {error}.") from error
+            raise EnrolError(f"The console at {self.url} is unreachable: {error}.") from error
         ca = _der(content) if status == 200 else b""
         if hashlib.sha256(ca).hexdigest() != self._fingerprint:
             raise EnrolError(
-                f"The console at {self.url} is not the one that made this token: "
-                "its CA certificate has another fingerprint. If its authority was replaced since, create another token."
+                f"The console at {self.url} did not create this token: "
+                "its CA certificate has a different fingerprint. If its CA has been replaced since, create another token."
             )
-        # A console with a certificate of a public authority is fine, too: hence the system's trust beside our CA.
+        # The console can also use a certificate of a public CA: hence the system's trust store in addition to our CA.
         self._context = ssl.create_default_context()
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.load_verify_locations(cadata=ca)
-        # Another authority may be above the console's: that of the token is trusted by itself.
+        # The console's CA can be an intermediate CA: the one from the token is trusted without its issuer.
         self._context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return ssl.DER_cert_to_PEM_cert(ca)
 
@@ -151,28 +152,28 @@ class _Console:
         except ValueError:
             reply = None
         if not isinstance(reply, dict):
-            raise EnrolError(f"The console at {self.url} gave an answer that cannot be read (status {status}).")
+            raise EnrolError(f"The console at {self.url} returned an invalid response (status {status}).")
         if status != 200:
-            raise _Refused(f"The console refused: {reply.get('description') or f'status {status}'}")
+            raise _Refused(f"The console rejected the request: {reply.get('description') or f'status {status}'}")
         return reply
 
     def _call_trusted(self, context: ssl.SSLContext, method: str, path: str, body: str) -> tuple[int, bytes]:
         try:
             return self._call(CONSOLE_NAME, context, method, path, body)
         except _NotProved:
-            pass  # behind a proxy, or of the release before: then its certificate has to hold for the host of the URL
+            pass  # behind a proxy, or an earlier release: its certificate must be valid for the host of the URL
         try:
             return self._call(self._host, context, method, path, body)
         except _NotProved as error:
             raise EnrolError(
-                f"The certificate of {self.url} does not hold ({error}); "
-                "name the host in SHARDBOARD_PUBLIC_NAMES of the console."
+                f"The certificate of {self.url} is not valid ({error}). "
+                "Add the host to SHARDBOARD_PUBLIC_NAMES of the console."
             ) from error
 
     def _call(
         self, name: str, context: ssl.SSLContext, method: str, path: str, body: str | None = None
     ) -> tuple[int, bytes]:
-        """`name` is what the console must prove to be, if `context` insists on it; nothing is sent before."""
+        """Send a request. The server must prove the identity `name` first if `context` verifies certificates."""
         connection = _Connection(name, context, self._host, self._port, timeout=TIMEOUT)
         headers = {HEADER: str(PROTOCOL)} | ({"Content-Type": "application/json"} if body else {})
         try:
@@ -181,21 +182,21 @@ class _Console:
             return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise EnrolError(f"The console at {self.url} cannot be reached: {reason}.") from error
+            raise EnrolError(f"The console at {self.url} is unreachable: {reason}.") from error
         finally:
             connection.close()
 
 
 class _Refused(EnrolError):
-    """With a reason that will not go away."""
+    """The console rejected the request for a permanent reason."""
 
 
 class _NotProved(Exception):
-    """The other side does not go by that name, or does not want to be asked for it. Nothing was sent to it."""
+    """The server did not prove that name, or rejects requests for it. Nothing was sent to it."""
 
 
 class _Connection(http.client.HTTPConnection):
-    """Over TLS, with a server that is called otherwise than its host."""
+    """HTTPS connection to a server whose certificate name differs from its host."""
 
     def __init__(self, name: str, context: ssl.SSLContext, host: str, port: int, *, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)
@@ -207,28 +208,30 @@ class _Connection(http.client.HTTPConnection):
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
         except ssl.SSLCertVerificationError as error:
             raise _NotProved(error.verify_message) from error
-        except OSError as error:  # a proxy that does not know the name may say so, or hang up
+        except OSError as error:  # a proxy without that name can send an alert or close the connection
             raise _NotProved(error.strerror or str(error)) from error
 
 
 def _fingerprint(token: str) -> str:
     parts = token.split(".")
     if len(parts) != 3 or parts[0] != _PREFIX or len(parts[2]) != 64:
-        raise EnrolError("This is not a join token; it starts with sb1. and comes from the console.")
+        raise EnrolError("The join token is not valid. A token starts with `sb1.`; create one in the console.")
     return parts[2].lower()
 
 
 def _der(pem: bytes) -> bytes:
-    """Exactly the bytes whose fingerprint is checked are trusted: PEM text could carry a second certificate along."""
+    """Return the DER bytes of a certificate. Only these bytes are verified and trusted: PEM text could contain a second
+    certificate.
+    """
     with contextlib.suppress(ValueError):
         return ssl.PEM_cert_to_DER_cert(pem.decode("ascii"))
     return b""
 
 
 def _check_local(addr: str) -> None:
-    """The console will call this address: it has to be one of this machine's."""
+    """Check that `addr`, which the console will connect to, is an address of this machine."""
     if not addr:
-        raise EnrolError("An agent needs the address that the console reaches it by (--address).")
+        raise EnrolError("The agent needs the address at which the console can reach it (--address).")
     try:
         found = socket.getaddrinfo(addr, 0, type=socket.SOCK_STREAM)
         for family, kind, protocol, _, place in found:
@@ -236,6 +239,6 @@ def _check_local(addr: str) -> None:
                 probe.bind(place)
             return
     except socket.gaierror as error:
-        raise EnrolError(f"The name {addr} has no address.") from error
+        raise EnrolError(f"The host name {addr} cannot be resolved.") from error
     except OSError as error:
         raise EnrolError(f"{addr} is not an address of this machine.") from error

@@ -1,6 +1,6 @@
-"""The node's flash: where cold values of shards go, one directory each, and the engine's module that puts them there.
-
-What is on flash is a cache of what the engine has in its replicas or on its disk: nobody needs it after the process that wrote it.
+"""The node's flash: one directory per shard for cold values, and the engine module that stores them there.
+Data on flash is a cache of what the engine also has in its replicas or on disk. It is worthless after the process that wrote it
+ends.
 """
 
 import os
@@ -16,27 +16,27 @@ from shardboard.resources import PROGRAMS
 
 MODULE = "libshardboard_tier.so"
 PLACES = (PROGRAMS, Path("/usr/local/lib/shardboard"))
-"""Where this installation has the module, and where the image has it."""
+"""Directories that can contain the module: of this installation, and of the container image."""
 
 
 class FlashError(Exception):
-    """Why this node cannot have flash; a sentence for the person who started the agent."""
+    """The node cannot use flash. The message is for the person who started the agent."""
 
 
 @dataclass(frozen=True)
 class Flash:
-    """What was checked."""
+    """A validated flash directory with its size in bytes and the engine module."""
 
     root: Path
     size: int
     module: Path
 
     def directory(self, uid: int) -> Path:
-        """The directory of one shard."""
+        """Return the directory of a shard."""
         return self.root / "shards" / str(uid)
 
     def prepare(self, uid: int) -> None:
-        """Make it, empty. Raises OSError."""
+        """Create an empty directory for a shard. Raises OSError."""
         self.remove(uid)
         self.directory(uid).mkdir(mode=0o700, parents=True)
 
@@ -44,7 +44,7 @@ class Flash:
         shutil.rmtree(self.directory(uid), ignore_errors=True)
 
     def keep(self, names: Collection[str]) -> None:
-        """Remove the directories of all other shards; a shard's directory is named by its uid."""
+        """Remove the directories of all shards except `names`. A shard's directory is named by its uid."""
         shards = self.root / "shards"
         for path in shards.iterdir() if shards.is_dir() else ():
             if path.name not in names:
@@ -52,19 +52,19 @@ class Flash:
 
 
 def find(settings: AgentSettings) -> Flash | None:
-    """The flash that the agent was given; None when it was given none. Raises FlashError."""
+    """Return the flash that the settings configure, or None. Raises FlashError."""
     if settings.flash is None:
         if settings.flash_size is not None:
-            raise FlashError("--flash-size says how much of a flash disk to use; --flash must say where it is.")
+            raise FlashError("--flash-size needs --flash, the directory on the flash disk.")
         return None
     root = settings.flash.absolute()
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         whole = psutil.disk_usage(str(root)).total
     except OSError as error:
-        raise FlashError(f"The flash directory {root} cannot be used: {error.strerror}.") from error
+        raise FlashError(f"The flash directory {root} is not usable: {error.strerror}.") from error
     if not os.access(root, os.W_OK | os.X_OK):
-        raise FlashError(f"The flash directory {root} cannot be written by this user.")
+        raise FlashError(f"The flash directory {root} is not writable for this user.")
     size = settings.flash_size or whole
     if size > whole:
         raise FlashError(f"--flash-size is {size} bytes, but the file system of {root} has {whole}.")
@@ -72,7 +72,7 @@ def find(settings: AgentSettings) -> Flash | None:
 
 
 def built() -> Path | None:
-    """The engine's module for flash."""
+    """Return the path of the engine module for flash; None if it is not installed."""
     return next((place / MODULE for place in PLACES if (place / MODULE).is_file()), None)
 
 
@@ -81,5 +81,5 @@ def _module(settings: AgentSettings) -> Path:
     found = built() if told is None else told if told.is_file() else None
     if found is None:
         where = " and ".join(str(place / MODULE) for place in PLACES) if told is None else str(told)
-        raise FlashError(f"The engine's module for flash was not found ({where}); `make proxy` builds it.")
+        raise FlashError(f"The engine module for flash was not found ({where}). Build it with `make proxy`.")
     return found.absolute()

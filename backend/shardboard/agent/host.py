@@ -1,6 +1,6 @@
-"""How this machine is set up for an in-memory database: what costs latency or data, what it costs, and the line that mends it.
-
-Looked at when the console asks for the machine's facts; reading some files of /proc and /sys takes less than a millisecond.
+"""Host checks: settings of this machine that cost an in-memory database latency or data, with the effect and the command that fixes
+each.
+They run when the console requests the machine's facts. Reading the files of /proc and /sys takes less than a millisecond.
 """
 
 import os
@@ -12,12 +12,12 @@ from shardboard.agent.contract import HostCheck
 
 SYS, PROC = Path("/sys"), Path("/proc/sys")
 FILES = 10_032
-"""Descriptors that an engine wants: 10,000 clients, and its own."""
+"""File descriptors that an engine needs: 10,000 clients and its own files."""
 BACKLOG = 511
 
 
 def check(sys: Path = SYS, proc: Path = PROC, *, files: int | None = None, cores: int | None = None) -> list[HostCheck]:
-    """Every setting that could be read, good ones included."""
+    """Return the result of each check whose setting could be read, passed ones included."""
     limit = files if files is not None else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     found = [
         *_huge_pages(sys / "kernel/mm/transparent_hugepage/enabled"),
@@ -26,14 +26,14 @@ def check(sys: Path = SYS, proc: Path = PROC, *, files: int | None = None, cores
             "somaxconn",
             proc / "net/core/somaxconn",
             least=BACKLOG,
-            costs="Connections are refused when many clients come at once.",
+            costs="Connections are refused when many clients connect at once.",
             mends=f"sysctl -w net.core.somaxconn={2 * BACKLOG}",
         ),
         *_number(
             "swappiness",
             proc / "vm/swappiness",
             most=10,
-            costs="Pages of a database may be swapped out; a request for one waits for the disk.",
+            costs="Memory pages of a database can be swapped out; requests for them then wait for the disk.",
             mends="sysctl -w vm.swappiness=1",
         ),
         *_governor(sys / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -46,7 +46,7 @@ def check(sys: Path = SYS, proc: Path = PROC, *, files: int | None = None, cores
             name="files",
             value="unlimited" if unlimited else str(limit),
             good=unlimited or limit >= FILES,
-            costs="A shard accepts fewer clients than it was told to.",
+            costs="A shard accepts fewer clients than configured.",
             mends=f"LimitNOFILE={2 * FILES} in the agent's systemd unit",
         )
     )
@@ -60,7 +60,7 @@ def _huge_pages(path: Path) -> Iterator[HostCheck]:
             name="transparent_huge_pages",
             value=chosen,
             good=chosen != "always",
-            costs="After a fork (resync, snapshot) every write copies 2 MiB: latency rises, and memory with it.",
+            costs="After a fork (resync, snapshot) each write copies 2 MiB, which increases latency and memory use.",
             mends=f"echo madvise > {path}",
         )
 
@@ -72,7 +72,7 @@ def _overcommit(path: Path) -> Iterator[HostCheck]:
             name="overcommit_memory",
             value=value,
             good=value == "1",
-            costs="The fork of a large shard may be refused, so it can neither save nor feed a replica.",
+            costs="The fork of a large shard can fail, so that it can neither save nor synchronize a replica.",
             mends="sysctl -w vm.overcommit_memory=1",
         )
 
@@ -84,7 +84,7 @@ def _governor(path: Path) -> Iterator[HostCheck]:
             name="cpu_governor",
             value=value,
             good=value == "performance",
-            costs="Processors slow down between requests: the less load, the more latency.",
+            costs="CPUs slow down between requests, so latency increases at low load.",
             mends="cpupower frequency-set -g performance",
         )
 
@@ -96,7 +96,7 @@ def _clock(path: Path) -> Iterator[HostCheck]:
             name="clock_source",
             value=value,
             good=value in ("tsc", "kvm-clock", "arch_sys_counter"),
-            costs="Reading the time is a system call, several of them for every command.",
+            costs="Reading the time needs a system call, several times per command.",
             mends=f"echo tsc > {path}",
         )
 
@@ -108,7 +108,7 @@ def _numa(path: Path, cores: int) -> Iterator[HostCheck]:
             name="numa_nodes",
             value=str(count),
             good=count == 1,
-            costs=f"A shard whose memory is at another of the {count} nodes of {cores} cores waits longer for it.",
+            costs=f"Memory access is slower for shards with memory on another of the {count} NUMA nodes ({cores} cores).",
             mends="numactl --cpunodebind=N --membind=N before the agent, with one agent for each NUMA node",
         )
 
@@ -120,7 +120,7 @@ def _number(name: str, path: Path, *, least: int = 0, most: int = 2**62, costs: 
 
 
 def _chosen(path: Path) -> str:
-    """Of `always [madvise] never`."""
+    """Return the word in brackets, as in `always [madvise] never`."""
     return _text(path).partition("[")[2].partition("]")[0]
 
 

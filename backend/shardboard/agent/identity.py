@@ -1,12 +1,11 @@
-"""Who an agent is, and what proves it.
-
-    <state_dir>/agent.json       uid and address; written last, so half an enrolment counts as none
-    <state_dir>/tls/agent.pem    certificate and key in one file: a new pair is in place in one moment
-    <state_dir>/tls/ca.pem       the console's authority; beside it the one that follows, or the one before, while it is replaced
-    <state_dir>/tls/bundle.pem   the same with those above it, for load generators
-
-The console renews the certificate of an agent that runs: it asks for a request, and brings what it signed. Each has a key of its
-own. It also says which authorities are trusted. Connections that are open stay; proxies look at the files by themselves.
+"""Identity of an agent and the files that prove it.
+    <state_dir>/agent.json       uid and address; written last, so a partial enrolment does not count
+    <state_dir>/tls/agent.pem    certificate and key in one file, so that a new pair is installed atomically
+    <state_dir>/tls/ca.pem       the console's CA; during a replacement also the next or the previous CA
+    <state_dir>/tls/bundle.pem   the same with their issuers, for load generators
+The console renews the certificate of a running agent: it requests a CSR and returns the signed certificate. Each certificate has a
+new
+key. The console also sets the trusted CAs. Open connections are kept; proxies detect changed files themselves.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ _PRIVATE = b"PRIVATE KEY"
 
 
 class EnrolError(Exception):
-    """Why this agent cannot join, or not go on as who it was; a sentence for the person who started it."""
+    """The agent cannot join, or cannot continue with its identity. The message is for the person who started it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,8 @@ class Identity:
 
     @property
     def key(self) -> Path:
-        """In the file of the certificate, unless an earlier release put it elsewhere and it could not be moved."""
+        """Path of the private key: the certificate file, unless an earlier release stored it separately and it could not be moved.
+        """
         return self.certificate if _PRIVATE in self.certificate.read_bytes() else _of_its_own(self.certificate)
 
     @classmethod
@@ -65,43 +65,46 @@ class Identity:
         write_private(state_dir / "agent.json", json.dumps(marker).encode())
 
     def context(self) -> ssl.SSLContext:
-        """For the agent's port: only the console's client certificate of our own authority gets in. Raises EnrolError."""
+        """Return the TLS context of the agent's port, which accepts only client certificates of our own CA. Raises EnrolError."""
         try:
             context = self._loaded()
         except OSError as error:
             sentence = (
-                f"{self.certificate} or {self.ca.name} cannot be used ({error}); remove agent.json to join again."
+                f"{self.certificate} or {self.ca.name} is not usable ({error}). Remove agent.json to join again."
             )
             raise EnrolError(sentence) from error
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
     def flaw(self, authorities: str | None = None) -> str:
-        """Why the console does not take the certificate, such as "certificate has expired"; empty when it does. Found out by a
-        handshake with oneself: the console's would fail on the other side. It trusts the authorities (PEM) that are given, or
-        those of the file."""
+        """Return why the console rejects the certificate, such as "certificate has expired"; empty if it accepts it.
+        The result comes from a local handshake with itself, because a failed handshake with the console is only visible to the
+        console. The
+        client side trusts `authorities` (PEM) or, by default, the CAs of the file.
+        """
         try:
             context = self._loaded()
             trusting = ssl.create_default_context(cadata=authorities or self.ca.read_text())
         except (OSError, ValueError) as error:
-            return f"its files cannot be used: {error}"
+            return f"its files are not usable: {error}"
         trusting.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return complaint(context, trusting, self.addr)
 
     def _loaded(self) -> ssl.SSLContext:
-        """Of a server that shows the certificate. Raises OSError."""
+        """Return the context of a server that presents the certificate. Raises OSError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
         context.load_verify_locations(self.ca)
-        # The console's authority may be below another one, which is not trusted for that.
+        # The console's CA can be an intermediate CA whose issuer is not trusted.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return context
 
 
 class Port:
-    """What the agent's port shows and whom it lets in. `context` is for as long as the agent runs; what is in the files counts from
-    the next connection on when they were read again."""
+    """Certificate and trusted client CAs of the agent's port. `context` stays the same while the agent runs; changed files apply to
+    new connections after `read_again`.
+    """
 
     def __init__(self, identity: Identity) -> None:
         """Raises EnrolError."""
@@ -109,7 +112,7 @@ class Port:
         self._present = identity.context()
         self.context = identity.context()
         self.context.sni_callback = self._choose
-        # Who resumes a session is not asked for a certificate again.
+        # A client that resumes a session is not asked for its certificate again.
         self.context.minimum_version = ssl.TLSVersion.TLSv1_3
         self.context.num_tickets = 0
 
@@ -118,46 +121,49 @@ class Port:
         self._present = self._identity.context()
 
     def end_strangers(self) -> None:
-        """Close connections of clients whose authority is not trusted any more."""
+        """Close connections of clients whose CA is no longer trusted."""
         trusted = {str(each["subject"]) for each in self._present.get_ca_certs()}
         connections.end(lambda client: str(client.get("issuer")) not in trusted)
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
-        """A context forgets no authority: others are trusted by another one. Of that one come certificate and trust; whether
-        clients show one, versions and flags are of the context that the connection began with, which is why both are alike."""
+        """Replace the context of a new connection: CAs cannot be removed from a context, so each trust change makes a new one.
+        Certificate
+        and trust come from the new context. Verification mode, versions and flags come from the first one, so both use the same
+        values.
+        """
         connection.context = self._present
 
 
 class Renewal:
-    """Of the certificate that a port shows, and of what it trusts, from the next connection on."""
+    """Renewal of the certificate that a port serves and of the CAs that it trusts, for new connections."""
 
     def __init__(self, identity: Identity, port: Port) -> None:
         self._identity, self._port = identity, port
         self._others: list[Callable[[], Awaitable[None]]] = []
         self._key = ""
-        """Of the last request; kept nowhere else until there is a certificate for it."""
+        """Private key of the last request; stored only in memory until its certificate arrives."""
 
     def also_shown_by(self, read_again: Callable[[], Awaitable[None]]) -> None:
-        """Somebody else who shows the certificate: called when there is another one."""
+        """Register another server of the certificate. `read_again` is called after each renewal."""
         self._others.append(read_again)
 
     async def request(self) -> CertificateRequest:
         try:
             self._key, csr = await asyncio.to_thread(key.fresh)
         except (OSError, subprocess.SubprocessError) as error:
-            log.error("no key could be made: %s", error)
-            return CertificateRequest(refused="it could not make a key; its log says why")
+            log.error("agent: creating a private key failed: %s", error)
+            return CertificateRequest(refused="it could not create a private key; see the agent's log")
         return CertificateRequest(csr=csr)
 
     async def take(self, order: AgentCertificate) -> CertificateReply:
-        """Show it from now on, if it is for the key of the last request."""
+        """Serve this certificate from now on, if it matches the key of the last request."""
         if not self._key:
-            return CertificateReply(refused="it has made no request since it was started")
+            return CertificateReply(refused="it has made no certificate request since it started")
         pair = (order.certificate + self._key).encode()
         try:
             show(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
         except ssl.SSLError as error:
-            return CertificateReply(refused=f"it is not for the key of the last request ({error.reason or error})")
+            return CertificateReply(refused=f"the certificate does not match the key of the last request ({error.reason or error})")
         reply = await self._write(self._identity.certificate, pair)
         if not reply.refused:
             for read_again in self._others:
@@ -165,16 +171,16 @@ class Renewal:
         return reply
 
     async def trust(self, order: Authorities) -> CertificateReply:
-        """These and no others, if its own certificate is good for who trusts them, and they hold by this machine's clock."""
+        """Trust exactly these CAs, if they accept the agent's own certificate and are already valid by this machine's clock."""
         if flaw := self._identity.flaw(order.certificates):
-            return CertificateReply(refused=f"who trusts these does not take its certificate: {flaw}")
+            return CertificateReply(refused=f"these CAs do not accept its certificate: {flaw}")
         if early := _not_yet(order.certificates):
-            return CertificateReply(refused=f"{early} does not hold yet by this machine's clock")
+            return CertificateReply(refused=f"{early} is not valid yet by this machine's clock")
         reply = await self._write(self._identity.bundle, order.bundle.encode())
         if not reply.refused:
             reply = await self._write(self._identity.ca, order.certificates.encode())
         if not reply.refused:
-            # Not this one's, which is to have its answer: it is of an authority that is trusted.
+            # Keeps the connection of this request, so that the reply is sent: its CA is trusted.
             self._port.end_strangers()
         return reply
 
@@ -183,7 +189,7 @@ class Renewal:
             await asyncio.to_thread(_write_if_other, file, content)
             self._port.read_again()
         except OSError as error:
-            return CertificateReply(refused=f"it could not be written: {error.strerror}")
+            return CertificateReply(refused=f"the files could not be written: {error.strerror}")
         except EnrolError as error:
             return CertificateReply(refused=str(error))
         return CertificateReply()
@@ -195,7 +201,7 @@ def _write_if_other(file: Path, content: bytes) -> None:
 
 
 def _not_yet(certificates: str) -> str:
-    """The name of an authority (PEM) that does not hold yet; empty when all do."""
+    """Return the subject of a CA (PEM) that is not valid yet; empty if all are valid."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=certificates)
     for each in context.get_ca_certs():
@@ -205,23 +211,23 @@ def _not_yet(certificates: str) -> str:
 
 
 def load(state_dir: Path) -> Identity | None:
-    """What an earlier enrolment left; None without one. Raises EnrolError."""
+    """Return the identity that an earlier enrolment stored; None without one. Raises EnrolError."""
     try:
         marker = json.loads((state_dir / "agent.json").read_text())
         identity = Identity.below(state_dir, marker["node_uid"], marker["addr"], marker["port"], marker["console"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
-        raise EnrolError(f"{state_dir / 'agent.json'} cannot be read; remove it to join again.") from error
+        raise EnrolError(f"{state_dir / 'agent.json'} is not readable. Remove it to join again.") from error
     try:
         _move_key(identity.certificate)
-    except OSError as error:  # a full disk is no reason to leave shards alone
-        log.error("the key of this agent stays where it is: %s", error)
+    except OSError as error:  # shards must be supervised even if the disk is full
+        log.error("agent: moving the private key into the certificate file failed: %s", error)
     return identity
 
 
 def _move_key(certificate: Path) -> None:
-    """To its certificate: earlier agents kept it in a file of its own."""
+    """Move the key into the certificate file. Earlier agents stored it in a separate file."""
     alone = _of_its_own(certificate)
     if not alone.exists():
         return

@@ -1,4 +1,4 @@
-"""What an engine's INFO says, as the values that a sample holds."""
+"""Parsing of the engine's INFO into the values of a sample."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ SECTIONS = ("clients", "memory", "persistence", "stats", "replication", "cpu", "
 
 
 class Own(NamedTuple):
-    """What to subtract: the agent's commands by name, and the bytes it sent and received before the reply at hand."""
+    """Values to subtract: the agent's own commands by name, and the bytes that it sent and received before this reply."""
 
     commands: Mapping[str, int]
     bytes_sent: int
@@ -18,7 +18,7 @@ class Own(NamedTuple):
 
 
 class Info(NamedTuple):
-    """The parts of a reply that are wanted."""
+    """The required parts of an INFO reply."""
 
     fields: Mapping[str, str]
     commands: Iterable[str]
@@ -64,7 +64,7 @@ _PLAIN = {
     "sync_partial_err": "sync_partial_err",
     "replicas": "connected_slaves",
 }
-"""SHARD_FIELDS that are a number of INFO as it is."""
+"""SHARD_FIELDS whose value is an INFO field, unchanged."""
 _PLACES = [(SHARD_FIELDS.index(name), field) for name, field in _PLAIN.items()]
 _FIELDS = (
     *_PLAIN.values(),
@@ -87,8 +87,10 @@ _OOM = "errorstat_OOM:count="
 
 
 class InfoReader:
-    """Reads the replies of one shard. The wanted lines stand where they stood a second ago, which saves looking at the rest:
-    of some 200 lines each of hundreds of shards has every second, 20 are wanted."""
+    """Reads the INFO replies of one shard. It remembers the line numbers of the required fields from the previous reply: of about
+    200
+    lines per reply, each second and for hundreds of shards, only 20 are needed.
+    """
 
     def __init__(self) -> None:
         self._places: list[tuple[str, str, int]] = []
@@ -102,7 +104,7 @@ class InfoReader:
         return Info(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES), _section(lines, _ERRORS))
 
     def _fields(self, lines: list[str]) -> dict[str, str] | None:
-        """By name; None when a line is not in its place."""
+        """Return the fields by name; None if a line has moved."""
         if not self._places or self._places[-1][2] >= len(lines):
             return None
         found = {}
@@ -115,7 +117,7 @@ class InfoReader:
 
     def _find(self, lines: list[str]) -> None:
         places = {line.partition(":")[0]: index for index, line in enumerate(lines) if line}
-        # The title behind all fields is looked for, too: when it stands in its place, no line came or went before it.
+        # The title after all fields is located as well: if it has not moved, no line was added or removed before it.
         self._places = [(name, f"{name}:", places[name]) for name in _FIELDS if name in places]
         self._places += [(title, title, places[title]) for title in (_COMMANDS,) if title in places]
         self._places.sort(key=lambda place: place[2])
@@ -132,7 +134,8 @@ def _section(lines: list[str], title: str) -> list[str]:
 def shard_values(
     info: Info, classes: Mapping[str, str], own: Own, record: ShardRecord, pings: Sequence[int]
 ) -> list[float | None]:
-    """In the order of SHARD_FIELDS; None for what this engine does not tell. `pings` are microseconds."""
+    """Return the values in the order of SHARD_FIELDS; None for those that this engine does not report. `pings` are in microseconds.
+    """
     fields = info.fields
     values: list[float | None] = [None] * len(SHARD_FIELDS)
     for place, field in _PLACES:
@@ -178,7 +181,7 @@ def shard_values(
 
 
 def tier_values(info: Info) -> list[float | None] | None:
-    """In the order of TIER_FIELDS; None of an engine without the module for flash."""
+    """Return the values in the order of TIER_FIELDS; None for an engine without the flash module."""
     fields = info.fields
     if "tier_fetch_ram" not in fields:
         return None
@@ -193,7 +196,7 @@ def tier_values(info: Info) -> list[float | None] | None:
 
 
 def _version(text: str) -> float | None:
-    """`9.1.2` as the engine has it in its own source, two digits for each of the smaller parts."""
+    """Return a version such as `9.1.2` as the number in the engine's source, with two digits each for minor and patch."""
     parts = text.split(".")
     if len(parts) != 3 or not all(part.isdecimal() for part in parts):
         return None
@@ -202,7 +205,7 @@ def _version(text: str) -> float | None:
 
 
 def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[str, float]:
-    """Calls by class, without the agent's own."""
+    """Return calls by class, without the agent's own calls."""
     counts = {"read": 0.0, "write": 0.0, "other": 0.0, "internal": 0.0}
     for line in lines:
         name, _, rest = line.partition(":calls=")
@@ -213,7 +216,7 @@ def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[s
 
 
 def _refused(lines: Iterable[str]) -> int:
-    """Commands that were refused because memory is full; the engine counts none before the first."""
+    """Return the number of commands refused because memory is full. The engine omits the counter before the first one."""
     return next((int(line.removeprefix(_OOM)) for line in lines if line.startswith(_OOM)), 0)
 
 
@@ -221,11 +224,11 @@ class _Keyspace(NamedTuple):
     keys: float
     expires: float
     avg_ttl: float
-    """Milliseconds that keys with an expiry still have, on average; 0 without any."""
+    """Average remaining time of keys with an expiry, in milliseconds; 0 without such keys."""
 
 
 def _keys(lines: Iterable[str]) -> _Keyspace:
-    """All numbered databases together."""
+    """Return the totals over all numbered databases."""
     keys = expires = ttl = 0
     for line in lines:
         fields = dict(part.split("=") for part in line.partition(":")[2].split(","))

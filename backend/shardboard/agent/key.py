@@ -1,6 +1,5 @@
-"""A new private key and the certificate request for it, PEM, as JSON on standard output: `python -m shardboard.agent.key`.
-
-A process of its own: what makes keys would stay in the agent's memory, a fifth of it, for as long as it runs.
+"""Creates a private key and its certificate request (PEM) and prints them as JSON: `python -m shardboard.agent.key`.
+It runs as a separate process: the cryptography library would take a fifth of the agent's memory for as long as the agent runs.
 """
 
 import json
@@ -11,7 +10,7 @@ SECONDS = 60
 
 
 def fresh() -> tuple[str, str]:
-    """Key and request. The key is nowhere but here. Raises OSError or subprocess.SubprocessError."""
+    """Return a new key and its request. The key is not stored. Raises OSError or subprocess.SubprocessError."""
     made = subprocess.run([sys.executable, "-P", "-m", __name__], capture_output=True, timeout=SECONDS, check=True)
     told = json.loads(made.stdout)
     return told["key"], told["csr"]

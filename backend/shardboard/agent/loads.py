@@ -1,7 +1,7 @@
-"""Load generators of this node: started, found again, read and removed.
-
-Each lives in `<state>/loads/<id>/`, its working directory, and writes its lines to a file there. So it outlives the agent as
-shards do, and nothing that it measured is lost while nobody reads.
+"""Load generators of this node: start, adopt, read and remove them.
+Each runs in its working directory `<state>/loads/<id>/` and writes its lines to a file there. It therefore survives the agent, as
+shards
+do, and no measurement is lost while no client reads.
 """
 
 import asyncio
@@ -33,25 +33,25 @@ REPORT_BYTES = 32 * 2**20
 
 
 class Loads:
-    """All load generators of this node."""
+    """The load generators of this node."""
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._root = settings.state_dir / "loads"
         self._processes: dict[str, psutil.Popen | psutil.Process] = {}
         self._places: dict[str, tuple[int, int]] = {}
-        """How far each was read: number of lines, and bytes."""
+        """Read position by id: number of lines and bytes."""
         self._changing = asyncio.Lock()
 
     async def adopt(self) -> None:
-        """Find the processes that an earlier agent has started."""
+        """Find the processes that an earlier agent started."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = {directory.resolve(): directory.name for directory in self._root.iterdir()}
         if not known:
             return
         for process, directory in _working_in(known):
             with suppress(ProcessLookupError):
-                if os.getsid(process.pid) == process.pid:  # not what it has started itself
+                if os.getsid(process.pid) == process.pid:  # not its child processes
                     self._processes[known[directory]] = process
 
     async def start(self, order: StartLoad) -> LoadState:
@@ -66,16 +66,16 @@ class Loads:
                 self._spawn(command, directory, order)
             except OSError as error:
                 shutil.rmtree(directory, ignore_errors=True)
-                reason = f"the load generator could not be started on node {self._settings.address}: {error.strerror}"
+                reason = f"starting the load generator failed on node {self._settings.address}: {error.strerror}"
                 return LoadState(id=order.id, state="absent", refused=reason)
             return self._state(order.id)
 
     async def read(self, order: ReadLoad) -> LoadLines:
-        """Waits for a line, but never long: the caller asks again."""
+        """Return new lines. Wait for a line for at most `wait` seconds; the caller polls."""
         loop = asyncio.get_running_loop()
         until = loop.time() + order.wait
         while True:
-            state = self._state(order.id).state  # before the lines: after its end there are no more
+            state = self._state(order.id).state  # read before the lines: an ended process writes no more lines
             lines = self._lines(order.id, order.after)
             if lines or state != "running" or loop.time() >= until:
                 ended = state == "ended" and len(lines) < MOST_LINES
@@ -88,7 +88,7 @@ class Loads:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def stop(self, order: NamedLoad) -> LoadState:
-        """Ask it to end; it still tells what it has measured."""
+        """Ask the process to end. It still writes what it has measured."""
         process = self._processes.get(order.id)
         if process is not None:
             with suppress(psutil.NoSuchProcess):
@@ -100,7 +100,7 @@ class Loads:
         return LoadReports(id=order.id, memtier_json=_text(directory / JSON), text=_text(directory / TEXT))
 
     async def remove(self, order: NamedLoad) -> LoadState:
-        """End it at once if it runs, and forget all of it. Removing what does not exist is fine."""
+        """Kill the process if it runs and remove its data. Removing an unknown id succeeds."""
         async with self._changing:
             await asyncio.to_thread(_end_all_in, self._root / order.id)
             process = self._processes.pop(order.id, None)
@@ -111,7 +111,7 @@ class Loads:
             return self._state(order.id)
 
     async def park(self) -> None:
-        """The node stops: so does its load."""
+        """Stop all load generators, because the node is stopping."""
         living = {identity: process for identity, process in self._processes.items() if _runs(process)}
         for process in living.values():
             with suppress(psutil.NoSuchProcess):
@@ -121,7 +121,7 @@ class Loads:
             await asyncio.to_thread(_end_all_in, self._root / identity)
 
     def _spawn(self, command: list[str], directory: Path, order: StartLoad) -> None:
-        shutil.rmtree(directory, ignore_errors=True)  # of a start that was killed half-way
+        shutil.rmtree(directory, ignore_errors=True)  # left by an interrupted start
         directory.mkdir(mode=0o700)
         with (
             (directory / LINES).open("wb") as lines,
@@ -154,7 +154,7 @@ class Loads:
         return LoadState(id=identity, state="ended" if (self._root / identity).exists() else "absent")
 
     def _lines(self, identity: str, after: int) -> list[str]:
-        """Whole lines only: the last one may be half written."""
+        """Return complete lines only: the last line can be partial."""
         count, offset = self._places.get(identity, (0, 0))
         if after < count:
             count, offset = 0, 0
@@ -180,26 +180,26 @@ class Loads:
             return f"{memtier.BINARY} is not on the PATH of the agent of node {self._settings.address}"
         return (
             f"{BINARY} is not installed on node {self._settings.address}; "
-            "build it with `cargo build --release` in engine/, or put it on the agent's PATH"
+            "build it with `cargo build --release` in engine/ or add it to the agent's PATH"
         )
 
 
 def find() -> str | None:
-    """The generator's binary."""
+    """Return the path of the load generator's binary; None if it is not installed."""
     return resources.program(BINARY)
 
 
 def _command(order: StartLoad) -> list[str]:
-    """The program that the order names, to be followed by its options; empty when it is not here."""
+    """Return the program that the request names, without options; empty if it is not installed."""
     if order.tool == memtier.BINARY:
-        # Without the working directory on the path of modules, and with this agent's code.
+        # -P keeps the working directory off the module path, so that this agent's code is imported.
         return [sys.executable, "-P", "-m", memtier.__name__] if shutil.which(memtier.BINARY) else []
     binary = find()
     return [binary] if binary is not None else []
 
 
 def _working_in(directories: Iterable[Path]) -> Iterator[tuple[psutil.Process, Path]]:
-    """Processes whose working directory is one of these."""
+    """Yield the processes whose working directory is one of these."""
     wanted = set(directories)
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -208,7 +208,7 @@ def _working_in(directories: Iterable[Path]) -> Iterator[tuple[psutil.Process, P
 
 
 def _end_all_in(directory: Path) -> None:
-    """At once; also what a process that is dead already had started."""
+    """Kill all processes in a directory, including those started by a process that is already dead."""
     ended = [process for process, _ in _working_in([directory.resolve()])]
     for process in ended:
         with suppress(psutil.NoSuchProcess):

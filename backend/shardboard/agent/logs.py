@@ -1,4 +1,4 @@
-"""What was logged on this machine lately, for a support bundle: by the agent, its proxy and its shards."""
+"""Recent log lines of the agent, its proxy and its shards, for a support bundle."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ from shardboard.agent.processes import Supervisor
 OF_PROXY = 256 * 1024
 OF_SHARD = 64 * 1024
 OF_ALL_SHARDS = 8 * 1024 * 1024
-"""Bytes, so that hundreds of shards do not take the agent's memory."""
+"""Limits in bytes, so that logs of hundreds of shards do not fill the agent's memory."""
 
 
 def reader(proxy: Path, supervisor: Supervisor) -> Callable[[LogsOf], Awaitable[NodeLogs]]:
-    """`proxy` is the file that the proxy logs to."""
+    """Return a function that reads logs. `proxy` is the log file of the proxy."""
 
     async def read(wanted: LogsOf) -> NodeLogs:
         found = [supervisor.find(uid, wanted.engine_ids.get(uid)) for uid in wanted.uids]
@@ -37,14 +37,14 @@ def _read(proxy: Path, shards: Mapping[int, Path]) -> NodeLogs:
 
 
 def _end(path: Path, most: int) -> str:
-    """The last whole lines, at most so many bytes."""
+    """Return the last complete lines of a file, at most `most` bytes."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - most, 0))
             read = file.read(most)
     except OSError:
-        return ""  # it never ran, or is being removed
+        return ""  # the process never ran, or its directory is being removed
     if size > most:
         read = read[read.find(b"\n") + 1 :]
     return read.decode(errors="replace")

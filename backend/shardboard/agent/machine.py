@@ -1,4 +1,4 @@
-"""What the machine is and how it does, by psutil."""
+"""Facts and samples of the machine, by psutil."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ PRESSURE = Path("/proc/pressure")
 
 
 def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
-    """A description of this machine; never fails for a missing engine, says so instead."""
+    """Return a description of this machine. A missing engine is reported as an empty version."""
     release = _os_release()
     return NodeFacts(
         hostname=socket.gethostname(),
@@ -43,7 +43,7 @@ def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
 
 
 class MachineSampler:
-    """Counters and gauges of the machine and of the agent itself, in the order of NODE_FIELDS."""
+    """Samples counters and gauges of the machine and of the agent process, in the order of NODE_FIELDS."""
 
     def __init__(self, settings: AgentSettings, flash: Flash | None = None) -> None:
         self._flash = str(flash.root) if flash is not None else None
@@ -82,7 +82,7 @@ class MachineSampler:
 
 
 def _free(path: str) -> float | None:
-    """Bytes that an ordinary user may fill; None while the disk is away."""
+    """Return the bytes available to an unprivileged user; None while the disk is unavailable."""
     try:
         found = os.statvfs(path)
     except OSError:
@@ -91,7 +91,7 @@ def _free(path: str) -> float | None:
 
 
 def _pressure(resource: str) -> float | None:
-    """Seconds since boot in which some task waited for it; None where the kernel does not count that."""
+    """Return the seconds since boot in which some task waited for this resource; None if the kernel does not count it."""
     try:
         with open(PRESSURE / resource) as file:  # noqa: PTH123 - Path.open costs as much as the reading
             return int(file.readline().rpartition("total=")[2]) / 1e6

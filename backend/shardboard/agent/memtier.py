@@ -1,8 +1,10 @@
-"""memtier_benchmark in place of our own generator: a process that runs it, and tells what it says line by line.
-
-`python -m shardboard.agent.memtier --live-lines=NUMBER --json-out-file=NAME [option of memtier_benchmark]…`, in a directory of its
-own. It outlives the agent, as the generator itself does. The password comes by the environment and, as memtier_benchmark has no
-other way, goes on as an argument: whoever ordered the run has agreed to it.
+"""Wrapper around memtier_benchmark with the interface of our own load generator: it runs the program and converts its output to
+lines.
+`python -m shardboard.agent.memtier --live-lines=NUMBER --json-out-file=NAME [option of memtier_benchmark]…`, in a separate
+directory.
+The process survives the agent, as the generator does. It receives the password in its environment. memtier_benchmark only takes it
+as an
+argument, visible in the process list; users accept this when they choose the tool.
 """
 
 import json
@@ -24,42 +26,44 @@ from shardboard.agent.memtier_output import BLIND_SPOTS, CUT_OFF, DISCARDED, Sec
 BINARY = "memtier_benchmark"
 PASSWORD = "SHARDBOARD_LOAD_PASSWORD"  # noqa: S105 - the name of a variable
 RAW = "memtier.json"
-"""What it writes itself. It holds the password, and is gone when this ends."""
+"""JSON file of memtier_benchmark. It contains the password and is deleted at the end."""
 PATIENCE_SECONDS = 60
-"""Beyond its own time: it may begin anew several times."""
+"""Extra time beyond the test time, because memtier_benchmark can start over several times."""
 END_SECONDS = 10
 LOOK_SECONDS = 1.0
 _VERSION = re.compile(r"v=(\d[\w.]*)|memtier_benchmark (\d[\w.]*)")
 
 
 def version() -> str:
-    """`2.3.1` of the one on PATH, or "" when there is none."""
+    """Return the version of the memtier_benchmark on PATH, such as `2.3.1`, or "" if there is none."""
     found = _VERSION.search(version_text(shutil.which(BINARY)))
     return next(filter(None, found.groups()), "") if found is not None else ""
 
 
 class Run:
-    """One run of memtier_benchmark, told on `lines`."""
+    """One run of memtier_benchmark, reported on `lines`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", lines: TextIO, seconds: float) -> None:
-        """`seconds` is how long it may take."""
+        """`seconds` is the longest time that the run may take."""
         self._process = process
         self._lines = lines
         self._seconds = Seconds()
         self._began = time.time()
         self._overdue = time.monotonic() + seconds
         self._last = float("inf")
-        """When it is killed, once it was asked to end."""
+        """When the process is killed after a request to stop; seconds of the monotonic clock."""
         self._warnings = list(BLIND_SPOTS)
 
     def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
-        """At SIGINT it prints what it has measured."""
+        """Stop the run. On SIGINT, memtier_benchmark prints what it has measured."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         self._last = min(self._last, time.monotonic() + END_SECONDS)
 
     def follow(self, said: IO[bytes]) -> None:
-        """Until it has closed its standard error; what is no second goes to ours, where the agent looks for a reason."""
+        """Convert the program's standard error until it is closed. Other lines go to our standard error, where the agent finds the
+        reason of a failure.
+        """
         self._tell_begin()
         left = b""
         while True:
@@ -74,7 +78,7 @@ class Run:
                 return
 
     def conclude(self, json_out: Path) -> None:
-        """The last line, and its JSON file without the password."""
+        """Write the last line, and the JSON file without the password."""
         try:
             text = Path(RAW).read_text(errors="replace")
             Path(RAW).unlink()
@@ -83,7 +87,7 @@ class Run:
         if (last := end(text, time.time())) is not None:
             self._tell(last)
             json_out.write_text(redacted(text))
-        elif self._last < float("inf"):  # asked to end, and gone without a report
+        elif self._last < float("inf"):  # stopped, and ended without a report
             self._tell(self._seconds.stopped(time.time(), time.time() - self._began))
 
     def _hurry(self) -> None:
@@ -107,7 +111,7 @@ class Run:
     def _warn(self, warning: str) -> None:
         if warning not in self._warnings:
             self._warnings.append(warning)
-            self._tell_begin()  # takes the place of what was told before
+            self._tell_begin()  # replaces the earlier line
 
     def _tell_begin(self) -> None:
         self._tell({"kind": "begin", "at": self._began, "tool": BINARY, "warnings": self._warnings})
@@ -131,14 +135,14 @@ def main() -> int:
         with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             run = Run(process, lines, longest)
             signal.signal(signal.SIGTERM, run.stop)
-            assert process.stderr is not None  # noqa: S101 - asked for above
+            assert process.stderr is not None  # noqa: S101 - set by PIPE above
             run.follow(process.stderr)
         run.conclude(json_out)
     return 1 if process.returncode else 0
 
 
 def _split(words: list[str]) -> tuple[int, Path, list[str]]:
-    """The number of the descriptor for lines, the JSON file, and what memtier_benchmark is told."""
+    """Return the file descriptor for lines, the JSON file, and the arguments of memtier_benchmark."""
     own = {"--live-lines": "", "--json-out-file": ""}
     others = []
     for word in words:
@@ -151,7 +155,7 @@ def _split(words: list[str]) -> tuple[int, Path, list[str]]:
 
 
 def _longest(arguments: list[str]) -> float:
-    """Seconds after which it is overdue: a day where requests decide how long it takes."""
+    """Return the seconds after which the run is overdue: one day if it is limited by requests instead of time."""
     told = [word.partition("=")[2] for word in arguments if word.startswith("--test-time=")]
     return int(told[-1]) + PATIENCE_SECONDS if told else 86_400.0
 

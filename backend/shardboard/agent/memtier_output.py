@@ -1,6 +1,5 @@
-"""What memtier_benchmark writes, as lines that `shardboard-load` would tell of the same (`engine/load/src/report/live.rs`).
-
-What it does not tell is left out, never made up: its seconds have neither percentiles nor kinds of commands.
+"""Conversion of memtier_benchmark's output to the lines of `shardboard-load` (`engine/load/src/report/live.rs`).
+Values that it does not report are omitted: its seconds have neither percentiles nor command types.
 """
 
 import json
@@ -15,29 +14,29 @@ TICK = re.compile(
     rf"\[RUN #\d+ (?P<percent>{_NUMBER})%, +\d+ secs\] +\d+ threads(?: +\d+ conns)?(?: (?P<lost>\d+) conn errors)?: "
     rf"+(?P<ops>\d+) ops, +\d+ \(avg: +\d+\) ops/sec, \S+/sec \(avg: \S+/sec\), +(?P<latency>{_NUMBER}) "
 )
-"""Its line of a second, which ends with a carriage return; versions 2.1 to 2.4."""
+"""Progress line of one second, which ends with a carriage return; versions 2.1 to 2.4."""
 _QUANTILES = {"p50_us": "p50.00", "p99_us": "p99.00", "p999_us": "p99.90"}
 BLIND_SPOTS = [
     "memtier_benchmark counts error replies and redirections as operations.",
-    "memtier_benchmark counts latency from the moment a request is written: what a stall kept it from sending is not in it.",
-    "memtier_benchmark keeps latency in two digits, and tells percentiles of the whole run only.",
+    "memtier_benchmark measures latency from the write of a request: requests that a stall delays are not included.",
+    "memtier_benchmark stores latency with two digits and reports percentiles only for the complete run.",
 ]
-DISCARDED = "memtier_benchmark lost connections and began anew: what it had measured until then is not in its figures."
-CUT_OFF = "memtier_benchmark had not ended a minute after its time, and was ended."
+DISCARDED = "memtier_benchmark lost connections and started over: its figures exclude everything before."
+CUT_OFF = "memtier_benchmark was still running a minute after its test time and was stopped."
 
 
 @dataclass
 class Seconds:
-    """Its lines one after the other: totals become what happened since the line before."""
+    """Consecutive progress lines. Converts totals to differences from the previous line."""
 
     ops: int = 0
     lost: int = 0
     number: int = 0
     discarded: bool = False
-    """Whether a total fell: since 2.3 it begins anew when its connections are lost."""
+    """Whether a total decreased: since version 2.3, memtier_benchmark starts over after losing its connections."""
 
     def second(self, text: str, at: float) -> dict[str, Any] | None:
-        """The line about a second that ended at `at`, epoch; None when the text is no such line."""
+        """Return the line about the second that ended at `at` (epoch seconds); None if the text is not a progress line."""
         found = TICK.search(text)
         if found is None:
             return None
@@ -59,12 +58,12 @@ class Seconds:
         return said
 
     def stopped(self, at: float, seconds: float) -> dict[str, Any]:
-        """The last line of one that was stopped and left no report."""
+        """Return the last line of a run that was stopped without a report."""
         return {"kind": "end", "at": at, "seconds": seconds, "ops": self.ops, "stopped": True, "measured": self.ops > 0}
 
 
 def end(text: str, at: float) -> dict[str, Any] | None:
-    """The last line, off the JSON file; None when that is not whole."""
+    """Return the last line, from the JSON file; None if the file is incomplete."""
     try:
         return _end(json.loads(text)["ALL STATS"], at)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -105,7 +104,7 @@ def _end(section: Mapping[str, Any], at: float) -> dict[str, Any]:
 
 
 def redacted(text: str) -> str:
-    """The JSON file without the password that it repeats; empty when it is none."""
+    """Return the JSON file without the password; empty if it is not valid."""
     try:
         told = json.loads(text)
         for name in ("authenticate", "uri"):
@@ -117,7 +116,7 @@ def redacted(text: str) -> str:
 
 
 def _histogram(section: Mapping[str, Any]) -> dict[str, int]:
-    """Counts by microseconds, off the rising percents of each kind of command."""
+    """Return counts by latency in microseconds, from the cumulative percentages of each command type."""
     found: dict[str, int] = {}
     for name, steps in section.items():
         row = section.get(f"{name.capitalize()}s")
@@ -139,7 +138,7 @@ def _micros(milliseconds: Any) -> float | None:
 
 
 def _finite(told: Any) -> float | None:
-    """None for what it prints before there is anything to divide by."""
+    """Return a float; None for `nan`, which memtier_benchmark prints before the first operation."""
     try:
         value = float(told)
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Moves hash slots from a local primary to another one, as the console orders it: a few at a time, for a bounded time.
-
-Every step may be repeated: slots that were left open by an agent that was killed, or by a primary that has been replaced,
-are gone through once more from the start. Where engines have a way of their own to move slots, that is used.
+"""Moves hash slots from a local primary to another one as the console requests: a few at a time, for a bounded time.
+Each step can be repeated. Slots left open by a killed agent, or by a primary that has been replaced, are processed again from the
+start.
+Native slot migration is used if both engines support it.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from shardboard.agent.resp import EngineError
 from shardboard.agent.slot_transfer import Ends, SlotTransfer
 
 SPARED = 50
-"""One connection in so many that a shard takes may be ours; the others are for clients."""
+"""At most one in so many connections to a shard is used for moves; the others are for clients."""
 
 
 class Movers:
-    """Moves for the shards of this agent; one at a time for each source."""
+    """Slot moves of this agent's shards, one at a time per source."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -30,12 +30,12 @@ class Movers:
         shard = self._supervisor.find(order.uid, order.engine_id)
         if shard is None or shard.state != "running":
             return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
-        async with self._locks[order.uid]:  # a console that was killed has left an order that still runs
+        async with self._locks[order.uid]:  # a request of a killed console can still be running
             slots = sum(last - first + 1 for first, last in order.slots)
             ends = Ends(shard, order, max(1, min(MOST_GROUP, slots, shard.record.bdb.maxclients // SPARED)))
             try:
-                await ends.connect(2)  # one to work with, one that nothing waits on
-                # The module for flash does not take part in the engine's own way: its snapshots know no value on flash.
+                await ends.connect(2)  # one for commands, one for PING
+                # The flash module does not support native migration: its snapshots do not contain values on flash.
                 own_way = shard.record.bdb.tier is None and await atomic.fits(ends)
                 if not own_way:
                     await ends.connect(ends.group + 1)
@@ -59,7 +59,7 @@ class Movers:
             while every and loop.time() <= began + order.seconds:
                 size = min(ends.group, pace.group(await ends.count(every[:MOST_GROUP]), fast=order.fast))
                 group, every = every[:size], every[size:]
-                # Slots with very many keys are left open, and gone on with by the next order.
+                # Slots with very many keys stay open; the next request continues with them.
                 if not await SlotTransfer(ends, group, pace, until=began + 2 * order.seconds).run():
                     return
                 await pace.rest()

@@ -1,11 +1,12 @@
-"""Making the network of this node worse for a while. Needs `ip` or `nft`, and the right to use them.
-
-Cut off: routes swallow what the node sends. On a machine of its own it loses sight of the other nodes and the console, while
-clients elsewhere still reach it: the kind of partition that makes two primaries out of one. On a loopback address, where all
-nodes are one machine, nobody reaches it any more. Connections stay open and silent, as behind a dead switch.
-
-Slow: some of the packets that arrive are lost. TCP sends them again a fifth of a second later, or more, so what is lost is
-late: a crowded link, as far as clients can tell.
+"""Network faults of failure drills, with `ip` or `nft` and the privilege to use them.
+Isolation: blackhole routes drop what the node sends. A node on a separate machine loses contact with the other nodes and the
+console, while
+clients elsewhere still reach it: the kind of partition that can produce two primaries. On a loopback address, where all nodes share
+one
+machine, the node becomes unreachable for everyone. Connections stay open and silent, as behind a broken switch.
+Slow network: some of the incoming packets are dropped. TCP sends them again after a fifth of a second or more, so clients see
+delays as on
+a congested link.
 """
 
 import ipaddress
@@ -19,15 +20,15 @@ from collections.abc import Iterable, Sequence
 log = logging.getLogger(__name__)
 
 NOBODY = "203.0.113.1"
-"""An address that is reserved for documents (RFC 5737): a route to it harms nobody and tells whether we may make one."""
+"""Address reserved for documentation (RFC 5737). A route to it affects no traffic and shows whether the agent may add routes."""
 MARGIN = 5
-"""Seconds after which the network is mended by itself, should this agent be killed in between."""
+"""Seconds after the end of a fault at which it is removed automatically, in case the agent is killed before."""
 LOST_PERCENT = 5
-"""Of the packets that arrive at a slow node."""
+"""Percentage of incoming packets that a slow node drops."""
 
 
 class NetworkFault(ABC):
-    """What one drill does to the network, by commands. `begin` and `end` may be called once each."""
+    """Fault that a drill applies with commands. `begin` and `end` can be called once each."""
 
     def __init__(self, make: Iterable[Sequence[str]], unmake: Iterable[Sequence[str]]) -> None:
         self._make = list(make)
@@ -36,10 +37,10 @@ class NetworkFault(ABC):
 
     @abstractmethod
     def refusal(self) -> str:
-        """Why this machine cannot do it; empty when it can."""
+        """Return why this machine cannot apply the fault; empty if it can."""
 
     def begin(self, seconds: float) -> None:
-        """A process that outlives this one ends it, should `end` not be called."""
+        """Apply the fault. A separate process removes it if this one is killed before `end`."""
         commands = "; ".join(shlex.join(command) for command in self._unmake)
         self._waiting = subprocess.Popen(
             ["/bin/sh", "-c", f"sleep {seconds + MARGIN:.0f}; {commands}"],
@@ -58,7 +59,7 @@ class NetworkFault(ABC):
 
 
 class Partition(NetworkFault):
-    """This node does not hear the others, nor they it."""
+    """Isolates this node from the others in both directions."""
 
     def __init__(self, own: str, peers: Sequence[str]) -> None:
         alone = ipaddress.ip_address(own).is_loopback
@@ -71,12 +72,12 @@ class Partition(NetworkFault):
         if any(ipaddress.ip_address(target).version != 4 for target in self._targets):
             return "only nodes with IPv4 addresses can be cut off"
         if not self._targets:
-            return "there is nobody to cut this node off from"
+            return "there is no other node to cut this one off from"
         if shutil.which("ip") is None:
             return "the program ip (Debian package iproute2) is not installed on this node"
         tried = _complaint(self._command("add", NOBODY))
         if tried:
-            return f"the agent may not change routes: {tried}"
+            return f"the agent is not permitted to change routes: {tried}"
         _complaint(self._command("del", NOBODY))
         return ""
 
@@ -85,13 +86,13 @@ class Partition(NetworkFault):
 
 
 class Slowness(NetworkFault):
-    """Packets that arrive at this node are lost now and then; on a machine of its own those of its own processes are not."""
+    """Drops some of the packets that arrive at this node; on a separate machine, except those between its own processes."""
 
     def __init__(self, own: str) -> None:
         address = ipaddress.ip_address(own)
         family = "ip" if address.version == 4 else "ip6"
         arriving = f"{family} daddr {address}" if address.is_loopback else 'iifname != "lo"'
-        # Nodes of one machine have tables of their own.
+        # Nodes on one machine use separate tables.
         table = f"inet shardboard_slow_{int(address):x}"
         make = (
             f"add table {table}; "
@@ -99,7 +100,7 @@ class Slowness(NetworkFault):
             f"add rule {table} arriving {arriving} numgen random mod 100 < {LOST_PERCENT} drop"
         )
         unmake = f"delete table {table}"
-        # One transaction, so no packet ever meets it.
+        # Add and delete in one transaction, so that no packet is affected.
         self._attempt = ["nft", f"{make}; {unmake}"]
         super().__init__([["nft", make]], [["nft", unmake]])
 
@@ -107,17 +108,17 @@ class Slowness(NetworkFault):
         if shutil.which("nft") is None:
             return "the program nft (Debian package nftables) is not installed on this node"
         tried = _complaint(self._attempt)
-        return f"the agent may not filter packets: {tried}" if tried else ""
+        return f"the agent is not permitted to filter packets: {tried}" if tried else ""
 
 
 def _run(commands: Iterable[Sequence[str]]) -> None:
     for command in commands:
         if complaint := _complaint(command):
-            log.warning("%s: %s", shlex.join(command), complaint)
+            log.warning("drill: command %s failed: %s", shlex.join(command), complaint)
 
 
 def _complaint(command: Sequence[str]) -> str:
-    """What went wrong, in the words of the program."""
+    """Return the error message of a command; empty if it succeeded."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)
     first = done.stderr.strip().partition("\n")[0]
     return "" if done.returncode == 0 else first or f"{command[0]} ended with status {done.returncode}"

@@ -1,6 +1,6 @@
-"""What the proxy told of outages, kept until no console can miss it: it tells each only when it begins and when it is over.
-
-A proxy tells its newest ones again to an agent that connects, and an agent all that it remembers to a console that does.
+"""Outages reported by the proxy, kept until every console has received them: the proxy reports each only at its start and its end.
+A proxy reports its newest outages again to an agent that connects. An agent reports all that it remembers to a console that
+connects.
 """
 
 import logging
@@ -17,23 +17,23 @@ Name = tuple[int, str, int, int]
 
 
 class Outages:
-    """The newest, each as it was told last, in the order of telling."""
+    """The newest outages, each as last reported, in the order of the reports."""
 
     def __init__(self) -> None:
         self._told: dict[Name, tuple[int, Outage]] = {}
         self._count = 0
 
     def add(self, said: Mapping[str, Any]) -> None:
-        """Take an `outage` line. One that is not understood is no reason to hear no others."""
+        """Add an `outage` line. An invalid line is logged and skipped."""
         try:
             outage = Outage.model_validate(said)
         except ValidationError as error:
-            log.warning("proxy: an outage that it told is not understood: %s", error)
+            log.warning("proxy: invalid outage report: %s", error)
             return
         name = (outage.uid, outage.address, outage.port, outage.noticed_ms)
         before = self._told.pop(name, None)
         if before is not None and before[1] == outage:
-            self._told[name] = before  # told again, because we had gone
+            self._told[name] = before  # repeated after a reconnect
             return
         self._count += 1
         self._told[name] = (self._count, outage)
@@ -41,5 +41,5 @@ class Outages:
             del self._told[next(iter(self._told))]
 
     def since(self, number: int) -> tuple[int, list[Outage]]:
-        """Those that were told after the one of this number, 0 for all; and the number to ask with next time."""
+        """Return the current report number and the outages reported after `number` (0 for all)."""
         return self._count, [outage for told, outage in self._told.values() if told > number]

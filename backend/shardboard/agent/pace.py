@@ -1,10 +1,12 @@
-"""How fast slots may move: as fast as it can be done without clients noticing much.
-
-Two things make clients wait. While MIGRATE runs the source serves nobody, so batches are cut until one takes about a
-millisecond. And whenever a slot has changed hands every shard is busy with its map for a moment; so it rests again and again.
-Source and target are asked PING all the while, and when more than one answer in a hundred is late, more than in the moments
-between orders, when nothing moves, the rests grow. What else slows the machines down slows both. They do not grow for long: as
-measured, what clients wait for is one slot, however long the rest before it.
+"""Throttling of slot moves: as fast as possible without noticeable effects on clients.
+Moves delay clients in two ways. While MIGRATE runs, the source serves no requests, so batches are sized to take about a
+millisecond. And
+each change of a slot's owner keeps all shards busy with their slot maps for a moment, so the mover pauses repeatedly.
+Source and target get PINGs all the time. If more than one reply in a hundred is late, compared with calm moments between requests
+when
+nothing moves, the pauses grow. Other causes of slowness affect both. The pauses are limited: measurements show that clients wait
+for one
+slot, however long the pause before it.
 """
 
 import asyncio
@@ -18,58 +20,68 @@ from statistics import median
 from shardboard.agent.resp import Connection, EngineError
 
 MIGRATE_SECONDS = 0.001
-"""What a batch should take."""
+"""Target duration of a batch."""
 FIRST_KEYS, LEAST_KEYS, MOST_KEYS = 20.0, 2.0, 200.0
 FIRST_BYTES, LEAST_BYTES, MOST_BYTES = 32e3, 4e3, 1e6
 WORK_SECONDS = 0.004
-"""For how long it goes on without a rest."""
+"""Seconds of work before a pause."""
 LATE, UNNOTICED = 3.0, 0.001
-"""An answer is late when it takes so many times the usual time of a calm moment, and so many seconds more."""
+"""A reply is late if it takes this many times the median of calm moments, plus this many seconds."""
 TOLERATED = 0.01
-"""Share of late answers, beyond twice that of calm moments."""
+"""Tolerated share of late replies, beyond twice that of calm moments."""
 FIRST_REST, LEAST_REST, MOST_REST = 0.05, 0.05, 0.3
-"""In proportion to the time that was worked."""
+"""Length of pauses in proportion to the time worked."""
 LONGER, SHORTER = 1.4, 0.8
-"""What an order makes of the rests of the one before."""
+"""Factors that adjust the pauses from one request to the next."""
 CALM_PINGS, CALM_EVERY = 16, 0.005
-"""How often it asks before it begins, and how many seconds apart."""
+"""Number of PINGs before a move starts, and the seconds between them."""
 PING_EVERY = 0.01
 FIRST_JOB, MOST_JOB = 32e6, 64e6
-"""Bytes that the engine's own way moves in one job. Each job forks the source and copies with all that a processor gives, and
-clients notice that while it lasts. Fewer bytes are no help: as measured, a job of a tenth takes half as long. Rests are."""
+"""Bytes per job of native migration. Each job forks the source and copies with the full power of a CPU, which clients notice while
+it
+runs. Smaller jobs do not help: a tenth of the data takes half as long, as measured. Pauses do.
+"""
 JOB_KEYS = 3_000
-"""Of one job, at most: the source deletes what has gone in one piece, a microsecond and more for each key, and serves nobody
-meanwhile. Of many small keys the jobs are small, therefore."""
+"""Maximum number of keys per job. The source deletes all moved keys at once, at a microsecond or more per key, and serves no
+requests
+during that time. Jobs with many small keys are therefore small.
+"""
 SMALLER, LARGER = 0.6, 1.25
-"""What one job, or group of slots, makes of the size of the next."""
+"""Factors that adjust the size of the next job or group of slots."""
 FIRST_GROUP, MOST_GROUP = 1.0, 64
-"""Slots that are open together. Closing one makes every shard of the database go through a slot map, write its view of the
-cluster to its disk and wait for that. Those that are closed in the same moment are written once, which is quicker, and make the
-moment longer for everybody: so there are more only of slots with few keys, and as long as that moment is short."""
+"""Number of slots that are open at the same time. Closing a slot makes each shard of the database update a slot map, write its
+cluster
+configuration to disk and wait for the write. Slots closed at the same moment share one write: faster overall, but a longer stall
+for all
+clients. So groups grow only with slots of few keys, and only while that stall is short.
+"""
 GROUP_KEYS = 64
-"""That the slots of one group may have together, when it is of more than one."""
+"""Maximum number of keys in a group of more than one slot."""
 FAST_GROUP = 16
-"""Slots with more keys than that which are open together where nobody is there to notice."""
+"""Number of slots with more keys than that which are open at the same time in fast mode."""
 GROUP_STALL, GROUP_TOLERATED = 0.005, 0.1
-"""A group is too large when more than this share of answers takes so many seconds longer than usual, beyond twice that of calm
-moments. Not as strict as for keys: one slot alone makes everybody wait for the disk, and a group for hardly longer, so smaller
-groups would mean more of these moments, not shorter ones."""
+"""A group is too large if more than this share of replies takes this many seconds longer than usual, beyond twice the share of calm
+moments. This is less strict than for keys: one slot alone makes all clients wait for the disk, and a group makes them wait hardly
+longer.
+Smaller groups would mean more stalls, not shorter ones.
+"""
 GROUP_ANSWERS = 10
-"""So many answers decide on the next size. Of one or two there is always one that met the moment of closing."""
+"""Number of replies that decide on the next size. With one or two, one always falls into the moment of closing."""
 GROUP_GROWTH = 2.0
 JOB_TOLERATED = 0.004
-"""As TOLERATED, of the answers of jobs and rests together; the start of new shards, before that, is noticed, too."""
+"""As TOLERATED, for the replies during jobs and pauses together; clients notice the earlier start of new shards as well."""
 FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.2, 2.0
-"""In proportion to the time that the job took."""
+"""Length of pauses in proportion to the duration of the job."""
 GENTLE_SLOTS, GENTLE_KEYS, GENTLE_BYTES = 185, 2_000, 3e6
-"""A second. Where that many or fewer have gone, it may rest for longer: valkey-cli, which moves slot by slot and key by key, takes
-as long."""
+"""Slots, keys and bytes per second below which a pause may be longer: valkey-cli, which moves slots and keys one by one, takes as
+long.
+"""
 REMEMBERED_CALM, REMEMBERED_BUSY, REMEMBERED_JOBS = 10 * CALM_PINGS, 300, 100
 PING_SECONDS = 2.0
 
 
 class TransferPace:
-    """Of one source, kept from order to order."""
+    """Pace of one source, kept from request to request."""
 
     def __init__(self) -> None:
         self._keys = FIRST_KEYS
@@ -86,7 +98,8 @@ class TransferPace:
 
     @asynccontextmanager
     async def watched(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
-        """Ask the shards all the while, on connections that nothing else waits on: first while nothing moves."""
+        """Send PINGs to the shards, on connections that have no other traffic: first while nothing moves, then in the background.
+        """
         if fast:
             self._rest, self._rested_at = LEAST_REST, time.monotonic()
             yield
@@ -111,21 +124,21 @@ class TransferPace:
             await asyncio.sleep(PING_EVERY)
             self._busy.append(await _ping(shards))
             if self._in_job:
-                # One that was late held up others: as many as would have been asked for meanwhile.
+                # A late reply delayed further PINGs: count it as many times as PINGs were due in that time.
                 self._job_answers.extend([self._busy[-1]] * (1 + int(self._busy[-1] / PING_EVERY)))
             self._group_answers.append(self._busy[-1])
 
     def _noticed(self, answers: Sequence[float]) -> bool:
-        """Whether more of them are late than clients put up with."""
+        """Return whether more replies are late than tolerated."""
         return self._excess(answers) > TOLERATED
 
     def _excess(self, answers: Sequence[float]) -> float:
-        """The share of them that is late, beyond twice that of calm moments; below 0 where fewer are."""
+        """Return the share of late replies beyond twice that of calm moments; negative if there are fewer."""
         late = LATE * median(self._calm) + UNNOTICED
         return _share(answers, late) - 2 * _share(self._calm, late)
 
     def group(self, counts: Sequence[int], *, fast: bool) -> int:
-        """How many of the next slots, given by their numbers of keys, are opened together."""
+        """Return how many of the next slots, given by their numbers of keys, to open together."""
         if not fast and len(self._group_answers) >= GROUP_ANSWERS:
             factor = SMALLER if self._stalled() else GROUP_GROWTH
             self._group = max(FIRST_GROUP, min(MOST_GROUP, self._group * factor))
@@ -139,20 +152,22 @@ class TransferPace:
         return max(1, taken)
 
     def _stalled(self) -> bool:
-        """Whether closing slots together makes shards wait for long."""
+        """Return whether closing slots together stalls shards for too long."""
         late = LATE * median(self._calm) + GROUP_STALL
         return _share(self._group_answers, late) > 2 * _share(self._calm, late) + GROUP_TOLERATED
 
     def job_slots(self, slot_bytes: float, slot_keys: float, *, fast: bool) -> int:
-        """How many slots the next job of the engine's own way moves, of that size on average."""
+        """Return how many slots the next native migration job moves, given the average size of a slot."""
         self._in_job = True
         slots = (MOST_JOB if fast else self._job) / max(slot_bytes, 1)
         return int(slots if fast or not slot_keys else min(slots, JOB_KEYS / slot_keys))
 
     def rest_after_job(self, seconds: float, slots: int, keys: int, size: float) -> float:
-        """For how many seconds the shards are to be left alone after a job that took `seconds`: for so long that of all answers,
-        those of rests included, not more are late than clients put up with; but not longer than slots, keys and bytes of data
-        (`size`) are worth."""
+        """Return the length of the pause in seconds after a job that took `seconds`. It is long enough to keep the share of late
+        replies,
+        including those during pauses, within the tolerated share, but not longer than the numbers of slots, keys and bytes (`size`)
+        justify.
+        """
         self._in_job = False
         wanted = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else FIRST_JOB_REST
         factor = LARGER if wanted < LEAST_JOB_REST else SMALLER
@@ -161,7 +176,7 @@ class TransferPace:
         return min(max(seconds * MOST_JOB_REST, worth), seconds * max(LEAST_JOB_REST, wanted))
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
-        """The first of `keys`, given with their sizes, that are sent together; a large one goes alone."""
+        """Return the first of `keys`, given with their sizes, to send together. A large key is sent alone."""
         total = 0
         for taken, (_, size) in enumerate(keys):
             total += size
@@ -170,13 +185,13 @@ class TransferPace:
         return keys
 
     def learn(self, seconds: float) -> None:
-        """How long a batch has taken."""
+        """Adjust the batch size to the duration of a batch."""
         factor = 0.8 if seconds > 1.5 * MIGRATE_SECONDS else 1.1 if seconds < MIGRATE_SECONDS else 1.0
         self._keys = min(MOST_KEYS, max(LEAST_KEYS, factor * self._keys))
         self._bytes = min(MOST_BYTES, max(LEAST_BYTES, factor * self._bytes))
 
     async def rest(self) -> None:
-        """Leave the shards alone for a while, when it is time to."""
+        """Pause if a pause is due."""
         worked = time.monotonic() - self._rested_at
         if worked < WORK_SECONDS:
             return
@@ -189,7 +204,7 @@ def _share(answers: Sequence[float], late: float) -> float:
 
 
 async def _ping(shards: Sequence[Connection]) -> float:
-    """Seconds until the slowest has answered."""
+    """Return the seconds until the slowest shard has replied."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(PING_SECONDS):

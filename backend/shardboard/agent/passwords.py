@@ -1,4 +1,6 @@
-"""Another password for the user as which the agent commands its shards, and replicas and slots come over from theirs."""
+"""Change of the admin password: of the engine user with which the agent controls its shards and replicas and moved slots are
+copied.
+"""
 
 import asyncio
 
@@ -13,8 +15,10 @@ ANSWER_SECONDS = 10
 
 
 async def change(supervisor: Supervisor, order: ChangePassword) -> list[CommandResult]:
-    """Use it from now on, with all shards of the database that are here. They know it already, and know the one before, too: open
-    connections stay, and who has not been told yet gets in."""
+    """Use a new password from now on, with all shards of the database on this node. The shards already accept it and still accept
+    the old
+    one: connections stay open, and components without the new password can still connect.
+    """
     concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
     return await asyncio.gather(
         *(
@@ -26,7 +30,7 @@ async def change(supervisor: Supervisor, order: ChangePassword) -> list[CommandR
 
 async def _change(shard: Shard, password: str) -> str:
     if shard.state != "running":
-        raise EngineError("it does not run")
+        raise EngineError("the shard is not running")
     (await Connection.open(shard.directory / render.SOCKET, render.ADMIN, password, OwnTraffic())).close()
     connection = await shard.connect()
     await connection.execute("CONFIG", "SET", "masterauth", password)

@@ -1,7 +1,7 @@
-"""How soon local shards answer: a PING to each of them up to ten times a second, on the connection that INFO is asked on, too.
-
-Called *responsiveness*, not latency: what it measures includes the agent's own waiting for a processor, which on a saturated
-machine is several times what clients see.
+"""Responsiveness of local shards: a PING to each up to ten times a second, on the connection that is also used for INFO.
+It is called *responsiveness*, not latency, because it includes the time that the agent waits for a CPU. On a saturated machine this
+is
+several times the latency of clients.
 """
 
 import asyncio
@@ -14,30 +14,32 @@ from shardboard.agent.shard import Shard
 
 PING = packed("PING")
 MAX_PINGS = 100
-"""PINGs per second of one agent, which has a single thread. Each shard still gets at least one per second."""
+"""PINGs per second of one agent, which has a single thread. Each shard gets at least one per second."""
 WAITING = 0.005
-"""Seconds in each round that may be spent waiting for replies: usually each takes less than 0.1 ms, but an agent on a starved
-machine must not stand still for its shards."""
+"""Seconds per round for waiting for replies. A reply usually takes less than 0.1 ms, but on an overloaded machine the agent must
+not
+block on its shards.
+"""
 
 
 class Pings:
-    """Collects what each PING took, until it is taken."""
+    """Collects PING durations until they are taken."""
 
     def __init__(self, rate: ProbeRate) -> None:
         self._rate = rate
         self._waits: dict[int, _Wait] = {}
 
     async def run(self, shards: Callable[[], Collection[Shard]]) -> None:
-        """Ask `shards` again and again, until cancelled."""
+        """Send PINGs to `shards` repeatedly until cancelled."""
         clock = asyncio.get_running_loop().time
         due = clock()
         while True:
-            # Agents of one machine must not ask at the same instants: this beat is any, and not that of the second.
+            # Agents on one machine must not send at the same instants, so this beat is not aligned to the second.
             due = max(due + self.ask(shards()), clock())
             await asyncio.sleep(due - clock())
 
     def ask(self, shards: Collection[Shard]) -> float:
-        """One PING to each that is connected and owes no reply; the seconds until the next."""
+        """Send one PING to each connected shard that owes no reply. Return the seconds until the next round."""
         interval = min(max(1 / self._rate.per_second, len(shards) / MAX_PINGS), 1.0)
         give_up = time.perf_counter() + WAITING
         for shard in shards:
@@ -48,21 +50,21 @@ class Pings:
         return interval
 
     def any(self, uid: int) -> bool:
-        """Whether there is something to take."""
+        """Return whether there are durations to take."""
         return uid in self._waits and bool(self._waits[uid].taken)
 
     def add(self, uid: int, seconds: float) -> None:
-        """What a PING took that somebody else sent."""
+        """Add the duration of a PING that was sent elsewhere."""
         self._wait(uid).taken.append(round(seconds * 1e6))
 
     def take(self, uid: int) -> list[int]:
-        """Microseconds of every PING that was answered since the last call."""
+        """Return the microseconds of each PING that was answered since the last call."""
         wait = self._wait(uid)
         taken, wait.taken = wait.taken, []
         return taken
 
     def keep(self, uids: Iterable[int]) -> None:
-        """Forget all other shards."""
+        """Remove all other shards."""
         for uid in self._waits.keys() - set(uids):
             del self._waits[uid]
 
@@ -73,7 +75,7 @@ class Pings:
 
 
 class _Wait:
-    """One shard's PINGs; at most one is under way."""
+    """The PINGs of one shard; at most one is pending."""
 
     __slots__ = ("_connection", "_interval", "taken")
 
@@ -90,6 +92,7 @@ class _Wait:
         seconds = self._connection.last_seconds
         while True:
             self.taken.append(round(seconds * 1e6))
-            # Those that were due meanwhile and not sent would have waited for the rest of it: a stall is not one slow PING.
+            # PINGs that were due during the stall were not sent and would have waited for the rest of it: a stall is not one slow
+            # PING.
             if (seconds := seconds - self._interval) <= 0:
                 return

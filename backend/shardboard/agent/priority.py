@@ -1,11 +1,11 @@
-"""Copying gives way: while a shard's data is saved, sent or loaded, what does that runs only when nobody else wants the processor,
-among the processes of the agent's service or container.
-
-Two kinds of process copy: the forks of an engine, and a replica that loads what its primary sends and serves nobody meanwhile.
-They get the policy SCHED_IDLE (sched(7)): whoever serves clients takes the processor from them at once. Who is starved, because
-the machine has nothing left for such processes, is made an ordinary process again: a copy that is never finished protects nobody.
-
-An engine writes a line to its log whenever it forks or begins or ends to copy; so inotify(7) on the logs tells when to look.
+"""Lowers the CPU priority of processes that copy data: while a shard's data is saved, sent or loaded, they only run when no other
+process of the agent's service or container needs the CPU.
+Two kinds of processes copy: forks of an engine, and replicas that load the data of their primary and serve no clients at that time.
+They
+get the scheduling policy SCHED_IDLE (sched(7)), so that processes that serve clients preempt them immediately. A process that
+starves,
+because the machine has no CPU time left for it, gets the normal policy again: a copy that never completes protects no data.
+An engine logs each fork and the start and end of each copy, so inotify(7) on the logs shows when to check.
 """
 
 import asyncio
@@ -29,51 +29,51 @@ from shardboard.tasks import Tasks
 log = logging.getLogger(__name__)
 
 CAP_SYS_NICE = 23
-"""Its bit among capabilities(7)."""
+"""Its bit in capabilities(7)."""
 LISTEN_SECONDS = 0.02
 LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.05, 0.4
-"""Between two looks at a shard, twice as long after each as long as its log goes on: an engine that moves slots says a lot."""
+"""Seconds between two checks of a shard. The interval doubles while its log grows: an engine that moves slots logs a lot."""
 TEND_SECONDS = 1.0
 PATIENCE_SECONDS = 5.0
-"""For how long who has given way must have got too little before it is ordinary again."""
+"""How long a lowered process may starve before it gets the normal policy again."""
 LEAST_SHARE = 0.02
-"""Of the time that it could have run. Among ordinary processes that want all of a processor, SCHED_IDLE gets 0.3 %."""
+"""Minimum share of the CPU time that it could have used. Next to normal processes that use a full CPU, SCHED_IDLE gets 0.3 %."""
 ANSWER_SECONDS = 5.0
 
 
 @dataclass
 class GivesWay:
-    """A process whose priority is lowered, and what it had got when it was looked at last."""
+    """A process with lowered priority, and its CPU times at the last check."""
 
     process: psutil.Process
     ran: int
     waited: int
-    """Nanoseconds on a processor, and ready for one: /proc/<pid>/schedstat."""
+    """Nanoseconds on a CPU, and runnable but waiting: /proc/<pid>/schedstat."""
     since: float
 
 
 class Priorities:
-    """Of the shards of this node. Needs the right to make a process ordinary again; without it all stay as they are."""
+    """CPU priorities of this node's shards. Restoring the normal policy needs a privilege; without it no process is lowered."""
 
     def __init__(self) -> None:
         self._shards: Mapping[int, Shard] = {}
         self._lowered: dict[int, GivesWay] = {}
         """By pid."""
         self._starved: dict[int, psutil.Process] = {}
-        """Those that are left alone from now on, by pid."""
+        """Processes that stay at normal priority from now on, by pid."""
         self._looks: Tasks[int] = Tasks()
-        """By uid of the shard. Whether it copies is asked of the engine, which may take long while it loads."""
+        """Running checks by uid of the shard. A check asks the engine, which can take long while it loads."""
         self._again: set[int] = set()
-        """Uids of shards that have said more since they were looked at."""
+        """Uids of shards that have logged more since their last check."""
         self._inotify: Inotify | None = None
 
     async def run(self, shards: Mapping[int, Shard]) -> None:
-        """Look after `shards`, whatever there is at any time, until cancelled."""
+        """Watch the current content of `shards` until cancelled."""
         self._shards = shards
         try:
             self._inotify = _inotify()
         except OSError as error:
-            log.info("copying does not give way to clients: %s", error.strerror or error)
+            log.info("priority: copying processes keep their priority: %s", error.strerror or error)
             return
         try:
             with self._inotify as inotify:
@@ -87,19 +87,20 @@ class Priorities:
                     finally:
                         self._inotify = None
         except Exception:
-            log.exception("copying gives way to clients no longer")
+            log.exception("priority: watching ended after an error; copying processes keep their priority")
         finally:
-            for pid in list(self._lowered):  # shards run on when the agent stops, and nobody would see to them
+            for pid in list(self._lowered):  # shards continue to run without the agent
                 self._restore(pid)
 
     def watch(self, shard: Shard) -> None:
-        """Call it for a new shard as soon as its log exists; the watch ends with the log."""
+        """Watch a new shard. Call this as soon as its log exists; the watch ends with the log."""
         if self._inotify is None:
             return
         try:
             self._inotify.add_watch(shard.directory / render.LOG, Mask.MODIFY)
         except OSError as error:
-            log.warning("shard %s will not give way to clients while it copies: %s", shard.record.spec.uid, error)
+            uid = shard.record.spec.uid
+            log.warning("priority: watching the log of shard %s failed, its copies keep their priority: %s", uid, error)
         self._look(shard)
 
     async def _listen(self, inotify: Inotify) -> None:
@@ -118,8 +119,8 @@ class Priorities:
             await asyncio.sleep(TEND_SECONDS)
             try:
                 self._tend_once(asyncio.get_running_loop().time())
-            except Exception:  # one bad second must not leave somebody lowered for ever
-                log.exception("who gives way could not be looked after in this second")
+            except Exception:  # one error must not leave a process lowered forever
+                log.exception("priority: checking lowered processes failed")
 
     def _tend_once(self, now: float) -> None:
         for pid, lowered in list(self._lowered.items()):
@@ -137,7 +138,7 @@ class Priorities:
                 self._look(shard)
 
     def _tend(self, lowered: GivesWay, now: float) -> None:
-        """Make it ordinary when it has got too little of what it wanted, for a whole stretch of time."""
+        """Restore a process that has got too little CPU time for a full interval."""
         if now - lowered.since < PATIENCE_SECONDS:
             return
         pid = lowered.process.pid
@@ -147,14 +148,14 @@ class Priorities:
             return  # it has ended
         got, wanted = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
         if wanted > PATIENCE_SECONDS * 1e9 / 2 and got < LEAST_SHARE * wanted:
-            log.info("process %d copies data and has hardly got a processor; it gives way no longer", pid)
+            log.info("priority: process %d copies data but gets too little CPU time; normal priority restored", pid)
             self._starved[pid] = lowered.process
             self._restore(pid)
         else:
             lowered.ran, lowered.waited, lowered.since = ran, waited, now
 
     def _look(self, shard: Shard) -> None:
-        """Now, or soon when it was just looked at."""
+        """Check a shard now, or soon if a check is running."""
         uid = shard.record.spec.uid
         if self._inotify is None:
             return
@@ -167,7 +168,7 @@ class Priorities:
         uid, pause = shard.record.spec.uid, LOOK_SECONDS
         while (process := shard.process) is not None:
             self._again.discard(uid)
-            if _is_lowered(process.pid):  # by an agent that was killed
+            if _is_lowered(process.pid):  # lowered by a killed agent
                 self._lower(process.pid)
             for child in _children(process.pid):
                 self._lower(child)
@@ -178,7 +179,7 @@ class Priorities:
             pause = min(2 * pause, LOOK_SECONDS_AT_MOST)
 
     async def _ask(self, shard: Shard, pid: int) -> None:
-        """Whether it copies itself. Who does not answer must not give way: it may serve by now."""
+        """Lower the process if it copies. A process that does not reply is restored, because it may serve clients by now."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 info = info_fields(await (await shard.connect()).execute("INFO", "replication", "persistence"))
@@ -189,7 +190,7 @@ class Priorities:
         if _copies(info):
             self._lower(pid)
             return
-        if info.get("role") == "master" or info.get("master_link_status") == "up":  # not only between two attempts
+        if info.get("role") == "master" or info.get("master_link_status") == "up":  # really done, not just between two attempts
             self._starved.pop(pid, None)
         self._restore(pid)
 
@@ -198,7 +199,7 @@ class Priorities:
             return
         try:
             if not may_restore(pid):
-                return  # started by an agent with less rights
+                return  # started by an agent with fewer privileges
             process, (ran, waited) = psutil.Process(pid), _schedstat(pid)
             os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
         except (OSError, psutil.Error):
@@ -211,14 +212,16 @@ class Priorities:
             if _is_lowered(pid):
                 os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
         except PermissionError:
-            log.error("process %d stays at low priority: this agent may not raise it", pid)
+            log.error("priority: process %d stays at low priority because the agent is not permitted to raise it", pid)
         except OSError:
             pass  # it has ended
 
 
 def may_restore(pid: int) -> bool:
-    """Whether that process, once lowered, can be made ordinary again: with CAP_SYS_NICE, or when its own RLIMIT_NICE allows it
-    (sched(7)). Shards keep the limits of the agent that started them. Raises OSError when it has ended."""
+    """Return whether a lowered process can be restored: with CAP_SYS_NICE, or if its own RLIMIT_NICE allows it (sched(7)). Shards
+    keep the
+    limits of the agent that started them. Raises OSError if the process has ended.
+    """
     status = Path("/proc/self/status").read_text()
     capabilities = int(status.partition("CapEff:")[2].split()[0], 16)
     if capabilities >> CAP_SYS_NICE & 1:
@@ -228,9 +231,9 @@ def may_restore(pid: int) -> bool:
 
 
 def _inotify() -> Inotify:
-    """Raises OSError when anything that is needed is missing."""
+    """Return an inotify instance. Raises OSError if a requirement is missing."""
     if not may_restore(os.getpid()):
-        raise PermissionError(EPERM, "the agent may not raise a priority again (LimitNICE= of systemd, ulimit -e)")
+        raise PermissionError(EPERM, "the agent is not permitted to raise priorities (set LimitNICE= in systemd or ulimit -e)")
     _schedstat(os.getpid())
     return Inotify(sync_timeout=0)
 
@@ -260,5 +263,5 @@ def _schedstat(pid: int) -> tuple[int, int]:
 
 
 def _copies(info: Mapping[str, str]) -> bool:
-    """Whether it is a replica that serves nobody, because its primary's data is on the way or being loaded."""
+    """Return whether this is a replica that serves no clients because it receives or loads its primary's data."""
     return info.get("role") == "slave" and "1" in (info.get("master_sync_in_progress"), info.get("loading"))

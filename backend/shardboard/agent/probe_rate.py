@@ -37,14 +37,14 @@ class ProbeRate:
             try:
                 await self.check(on_change)
             except Exception:  # one failed check must not end the loop
-                log.exception("the probe rate could not be checked")
+                log.exception("probe rate: check failed")
             await asyncio.sleep(CHECK_SECONDS)
 
     async def check(self, on_change: Callable[[], Awaitable[None]]) -> None:
         self.engines = await asyncio.to_thread(count_engines)
         rate = affordable_rate(self.engines, os.cpu_count() or 1)
         if rate != self.per_second:
-            log.info("%s engine processes on this machine: %s probes per second and shard", self.engines, rate)
+            log.info("probe rate: %s engine processes on this machine, %s probes per second and shard", self.engines, rate)
             self.per_second = rate
             await on_change()
 

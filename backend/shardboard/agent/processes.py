@@ -1,8 +1,8 @@
 """The shards of this node: starting, adopting, watching and removing valkey-server processes.
-
-A shard lives in `<state>/shards/<uid>/`, which is also its working directory. Shards outlive the agent: a restarted agent
-finds them again by that directory and checks pid, start time and run id against `shard.json`. A shard that was started
-once is never started again by itself: an empty primary would make its replica forget the data, too.
+A shard's working directory is `<state>/shards/<uid>/`. Shards survive the agent: a restarted agent finds them by that directory and
+compares pid, start time and run id with `shard.json`. A shard that has run once is never restarted automatically: an empty primary
+would
+make its replicas delete their data.
 """
 
 import asyncio
@@ -45,38 +45,38 @@ from shardboard.engine_text import info_fields
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 120
-"""How long a new process may take until its socket answers: hundreds that start on one machine take their time."""
+"""Seconds until the socket of a new process must reply. Hundreds of processes starting on one machine are slow."""
 ANSWER_SECONDS = 2
-"""How long a living process may take to say who it is."""
+"""Seconds within which a living process must report its identity."""
 HUNG_SECONDS = 5
-"""How long one that is said to hang may take to answer. Scripts do not keep it from that: it says that it is busy."""
+"""Seconds within which a shard reported as hung can still reply. A running script does not prevent this: it replies BUSY."""
 STOP_SECONDS = 20
 PROXIES_LEAVE_SECONDS = 2
-"""How long a replica that is to be removed waits for proxies that have not heard of its successor yet."""
+"""Seconds that a replica to be removed waits for proxies that have not switched to its successor."""
 REMOVED = ".removed"
-"""Suffix of directories that are being deleted: a remainder without a record must not look like another shard's data."""
+"""Suffix of directories that are being deleted, so that a remainder without a record does not look like a shard's data."""
 Failure = Literal["port_in_use", "binary_missing", "start_failed"]
 
 
 class Supervisor:
-    """All shards of this node."""
+    """The shards of this node."""
 
     def __init__(
         self, settings: AgentSettings, spawned: Callable[[Shard], None] = lambda _: None, flash: Flash | None = None
     ) -> None:
-        """`spawned` is told of every process that was started; `flash` is what databases on flash need."""
+        """`spawned` is called for each started process. `flash` is required by databases on flash."""
         self._settings = settings
         self._spawned = spawned
         self._flash = flash
         self._root = settings.state_dir / "shards"
         self.shards: dict[int, Shard] = {}
         self._unreadable: set[str] = set()
-        """Names of directories that hold a shard without a readable record."""
+        """Names of directories that contain a shard without a readable record."""
         self._changing = Turns()
-        """One order at a time for each shard; one that hangs holds up no other."""
+        """One operation at a time per shard. A hung operation does not block other shards."""
 
     async def adopt(self) -> None:
-        """Find the shards of an earlier run of this agent; start those that were parked."""
+        """Adopt the shards of an earlier run of this agent. Start those that were parked."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         engines = engines_by_directory()
         living, parked = [], []
@@ -87,9 +87,9 @@ class Supervisor:
             record = ShardRecord.load(directory)
             if record is None:
                 if (directory / render.LOG).exists():
-                    log.error("%s holds a shard without a readable record; left alone", directory)
+                    log.error("%s contains a shard without a readable record; not changed", directory)
                     self._unreadable.add(directory.name)
-                else:  # a start that was killed before anything ran
+                else:  # an interrupted start before any process ran
                     shutil.rmtree(directory)
                 continue
             shard = Shard(record, directory)
@@ -101,11 +101,11 @@ class Supervisor:
             elif record.parked_at is not None and not saved_since(
                 directory, record.parked_at, log=keeps_log(directory)
             ):
-                self._mark_died(shard, "its process ended before it had saved its data")
+                self._mark_died(shard, "its process ended before its data was saved")
             elif record.parked_at is not None or not (directory / render.LOG).exists():
                 parked.append(shard)
             else:
-                self._mark_died(shard, "its process ended while the agent was away")
+                self._mark_died(shard, "its process ended while the agent was not running")
         if self._flash is not None:
             self._flash.keep({*map(str, self.shards), *self._unreadable})
         await asyncio.gather(*living)
@@ -136,7 +136,7 @@ class Supervisor:
         ]
 
     async def start(self, request: StartShards) -> list[ShardOutcome]:
-        """Start new shards; the outcome of each tells what happened, nothing is left of those that failed."""
+        """Start new shards. Return one outcome per shard; nothing is left of a shard that failed."""
         binary = engine_path(self._settings.engine)
         counts = counts_by_slot(await asyncio.to_thread(engine_version, self._settings.engine))
         return await asyncio.gather(*(self._start_one(request, spec, binary, counts=counts) for spec in request.shards))
@@ -151,7 +151,7 @@ class Supervisor:
             if (known := self.shards.get(spec.uid)) is not None:
                 return self._outcome_of(known, spec.engine_id)
             if (self._root / str(spec.uid) / render.LOG).exists():
-                reason = f"directory shards/{spec.uid} on node {self._settings.address} holds a shard without a readable record"
+                reason = f"directory shards/{spec.uid} on node {self._settings.address} contains a shard without a readable record"
                 return refused("start_failed", reason)
             if binary is None:
                 reason = f"{self._settings.engine} is not installed on node {self._settings.address}"
@@ -160,7 +160,7 @@ class Supervisor:
                 return refused("start_failed", self._without_flash)
             ports = (spec.port, spec.bus_port) if request.bdb.cluster else (spec.port,)
             if (busy := self._busy_port(ports)) is not None:
-                reason = f"port {busy} is in use on {self._settings.address} by a process that is not ours"
+                reason = f"port {busy} is in use on {self._settings.address} by another process"
                 return refused("port_in_use", reason)
             record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": [], "tls": None}))
             try:
@@ -169,7 +169,7 @@ class Supervisor:
                     record.create, self._root, request.bdb, address, self._flash, counts_by_slot=counts
                 )
                 shard = Shard(record, directory)
-            except OSError as error:  # a full disk, say
+            except OSError as error:  # for example, a full disk
                 await asyncio.to_thread(shutil.rmtree, self._root / str(spec.uid), ignore_errors=True)
                 reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
                 return refused("start_failed", reason)
@@ -183,7 +183,7 @@ class Supervisor:
     async def restart(
         self, uids: list[int], *, discard_data: bool, engine_ids: Mapping[int, str] = MappingProxyType({})
     ) -> list[ShardOutcome]:
-        """Start dead shards again where they are: from what is on disk, or empty when that is said. One that runs is left alone."""
+        """Restart dead shards in place, from their data on disk or, with `discard_data`, empty. Running shards are not changed."""
         return await asyncio.gather(
             *(self._restart_one(uid, engine_ids.get(uid), discard_data=discard_data) for uid in uids)
         )
@@ -192,14 +192,14 @@ class Supervisor:
         async with self._changing.of(uid):
             shard, saved = self.find(uid, engine_id), None
             if shard is None:
-                return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone")
+                return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files no longer exist")
             if shard.state == "died":
                 if discard_data:
                     await asyncio.to_thread(discard, shard.directory)
                 saved = saved_at(shard.directory, log=keeps_log(shard.directory))
                 if saved is None and not discard_data:
                     return ShardOutcome(
-                        uid=uid, ok=False, code="no_data", reason="it has nothing on disk to start from"
+                        uid=uid, ok=False, code="no_data", reason="it has no data on disk to start from"
                     )
                 shard.state, shard.detail, shard.process, shard.popen = "starting", "", None, None
                 await self._run([shard])
@@ -208,7 +208,7 @@ class Supervisor:
     async def end_hung(
         self, uids: list[int], *, engine_ids: Mapping[int, str] = MappingProxyType({})
     ) -> list[ShardOutcome]:
-        """End processes that do not answer even now."""
+        """Kill processes that still do not reply."""
         return await asyncio.gather(*(self._end_hung(uid, engine_ids.get(uid)) for uid in uids))
 
     async def _end_hung(self, uid: int, engine_id: str | None) -> ShardOutcome:
@@ -222,31 +222,30 @@ class Supervisor:
             try:
                 async with asyncio.timeout(HUNG_SECONDS):
                     await (await shard.connect()).execute("PING")
-                return left("it answers")
+                return left("it responds")
             except EngineError as error:
                 return left(str(error))
             except TimeoutError:
-                if stopped(shard):  # asked last: a signal that was just sent may take a while to stop it
-                    return left("a signal has stopped its process")
+                if stopped(shard):  # checked last: a signal can take a moment to stop it
+                    return left("its process is stopped by a signal")
             send(shard, signal.SIGKILL)
             await gone(shard, STOP_SECONDS)
             if alive(shard):
                 return left(f"process {shard.record.pid} does not end")
-            self._mark_died(shard, "it hung, and was ended")
+            self._mark_died(shard, "it was hung and has been killed")
             return ShardOutcome(uid=uid, ok=True)
 
     async def remove(
         self, uids: list[int], *, dead_only: bool = False, engine_ids: Mapping[int, str] = MappingProxyType({})
     ) -> list[ShardOutcome]:
-        """End processes and delete directories. Removing what does not exist is fine.
-
-        With `dead_only` a shard that runs is left alone, and said so.
+        """Kill processes and delete their directories. Removing an unknown shard succeeds.
+        With `dead_only` a running shard is not changed and reported as not removed.
         """
         return await asyncio.gather(*(self._remove_one(uid, engine_ids.get(uid), dead_only=dead_only) for uid in uids))
 
     async def _remove_one(self, uid: int, engine_id: str | None, *, dead_only: bool) -> ShardOutcome:
         if not dead_only and (starting := self.find(uid, engine_id)) is not None and starting.state == "starting":
-            send(starting, signal.SIGKILL)  # else whoever waits for it to start would hold it
+            send(starting, signal.SIGKILL)  # otherwise the waiting start would hold the lock
         async with self._changing.of(uid):
             shard = self.find(uid, engine_id)
             if shard is None:
@@ -256,7 +255,7 @@ class Supervisor:
             if shard.state == "running" and alive(shard):
                 await left_by_proxies(shard, PROXIES_LEAVE_SECONDS)
             shard.disconnect()
-            send(shard, signal.SIGKILL)  # the data is to go: saving it or telling replicas would be waste
+            send(shard, signal.SIGKILL)  # the data is deleted: no need to save it or to notify replicas
             await gone(shard, STOP_SECONDS)
             if alive(shard):
                 reason = f"process {shard.record.pid} does not end"
@@ -265,8 +264,8 @@ class Supervisor:
             return ShardOutcome(uid=uid, ok=True)
 
     async def park(self) -> None:
-        """Save every shard to disk and stop it, to be started again by the next `adopt`."""
-        # Replicas first: a primary waits for the replicas it still has.
+        """Save each shard to disk and stop it. The next `adopt` starts it again."""
+        # Replicas first: a primary waits for its connected replicas.
         for role in ("slave", "master"):
             chosen = [
                 shard for shard in self.shards.values() if shard.record.spec.role == role and shard.state == "running"
@@ -274,13 +273,13 @@ class Supervisor:
             await asyncio.gather(*(self._park_one(shard) for shard in chosen))
 
     def signal(self, uids: Iterable[int], number: signal.Signals) -> None:
-        """Send a signal to shards of this agent; those that are not running are left out."""
+        """Send a signal to shards of this agent, except those that are not running."""
         for uid in uids:
             if uid in self.shards and self.shards[uid].state == "running":
                 send(self.shards[uid], number)
 
     def check(self) -> None:
-        """Notice processes that ended by themselves."""
+        """Detect processes that have ended."""
         for shard in self.shards.values():
             if shard.state == "running" and not alive(shard):
                 self._mark_died(shard, how_it_ended(shard))
@@ -297,13 +296,13 @@ class Supervisor:
             async with asyncio.timeout(STOP_SECONDS):
                 await (await shard.connect()).execute("SHUTDOWN", "SAVE", "NOW")
         except (EngineError, TimeoutError) as error:
-            log.info("shard %s answered its shutdown with: %s", shard.record.spec.uid, error)
+            log.info("shard %s: reply to SHUTDOWN: %s", shard.record.spec.uid, error)
         await gone(shard, STOP_SECONDS)
         if alive(shard):
-            # Nothing was saved: should it end later, it must not be started again from whatever is on the disk.
+            # Nothing was saved: if the process ends later, the shard must not be started from older data on disk.
             shard.record = shard.record.model_copy(update={"parked_at": None})
             shard.record.save(shard.directory)
-            log.error("shard %s did not stop; it stays running", shard.record.spec.uid)
+            log.error("shard %s: did not stop and continues to run", shard.record.spec.uid)
 
     async def _run(self, shards: list[Shard]) -> None:
         for shard in shards:
@@ -318,7 +317,7 @@ class Supervisor:
             try:
                 self._flash.prepare(shard.record.spec.uid)
             except OSError as error:
-                self._mark_died(shard, f"its directory on flash could not be made: {error.strerror}")
+                self._mark_died(shard, f"its directory on flash could not be created: {error.strerror}")
                 return
         try:
             with (shard.directory / render.LOG).open("ab") as output:
@@ -347,20 +346,20 @@ class Supervisor:
             elif clock() - begun > READY_SECONDS:
                 send(shard, signal.SIGKILL)
                 await gone(shard, STOP_SECONDS)
-                self._mark_died(shard, f"it did not answer within {READY_SECONDS} s")
+                self._mark_died(shard, f"it did not respond within {READY_SECONDS} s")
             else:
-                # The longer it takes the less it matters: to look at hundreds all the time would slow them down.
+                # Poll less often the longer it takes: polling hundreds of processes constantly would slow them down.
                 await asyncio.sleep(min(max(0.01, (clock() - begun) / 10), 0.5))
 
     async def _settle(self, shard: Shard, process: psutil.Process) -> bool:
-        """Take a living process into care; False while it does not answer yet."""
+        """Adopt a living process. Return False if it does not reply yet."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 info = await (await shard.connect()).execute("INFO", "server")
         except (EngineError, TimeoutError):
             if shard.popen is not None:
                 return False
-            info = ""  # started by an earlier agent, busy now: the sampler will reach it later
+            info = ""  # started by an earlier agent and busy: the sampler will reach it later
         told = info_fields(info)
         run_id = told.get("run_id", shard.record.run_id)
         version = told.get("valkey_version", shard.record.engine_version)
@@ -385,8 +384,8 @@ class Supervisor:
         )
         try:
             shard.record.save(shard.directory)
-        except OSError as error:  # it is found again by its directory
-            log.error("shard %s runs, but its record could not be written: %s", shard.record.spec.uid, error)
+        except OSError as error:  # not fatal: a restarted agent finds it by its directory
+            log.error("shard %s: running, but writing its record failed: %s", shard.record.spec.uid, error)
         shard.state = "running"
         return True
 
@@ -398,7 +397,7 @@ class Supervisor:
         log.warning("shard %s: %s", shard.record.spec.uid, detail)
 
     async def _forget(self, shard: Shard) -> None:
-        """With its files, which may be many gigabytes: meanwhile the agent goes on answering."""
+        """Delete a shard with its files in a thread: they can be many gigabytes, and the agent must stay responsive."""
         uid = shard.record.spec.uid
         self.shards.pop(uid, None)
         await asyncio.to_thread(_delete, shard.directory)

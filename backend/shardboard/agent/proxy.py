@@ -1,8 +1,9 @@
-"""The proxy of this node: one `shardboard-proxy` process in front of every database that has an endpoint here.
-
-It lives in `<state>/proxy/`, obeys over a Unix socket there (the messages: `engine/proxy/src/control.rs`) and outlives the
-agent as shards do: a restarted agent finds it again by that socket. A proxy that ended by itself is started again with the
-state it was given last, without waiting for the console.
+"""The proxy of this node: one `shardboard-proxy` process that serves the endpoints of all databases on this node.
+Its directory is `<state>/proxy/`. The agent controls it over a Unix socket there (messages: `engine/proxy/src/control.rs`). The
+proxy
+survives the agent, as shards do: a restarted agent finds it by that socket. If the process ends unexpectedly, the agent restarts it
+with
+the last state, without waiting for the console.
 """
 
 import asyncio
@@ -43,19 +44,19 @@ READY_SECONDS = 10
 ANSWER_SECONDS = 5
 RETRY_SECONDS = 0.2
 SEALS = "shard_tls"
-"""What a proxy that speaks TLS to shards says of itself: any other would pass over the order, and speak in clear."""
+"""Feature reported by proxies that support TLS to shards. Others would ignore the field and use unencrypted connections."""
 LINE_LIMIT = 64 * 2**20
-"""Bytes of one report: histograms of many databases."""
+"""Maximum size of a report in bytes, with histograms of many databases."""
 
 _ROLES = {"master": "primary", "slave": "replica"}
 
 
 class ProxyError(Exception):
-    """A sentence on why the proxy does not do as told."""
+    """The proxy cannot do what was requested. The message is one sentence."""
 
 
 class Proxy:
-    """Starts, adopts, instructs and listens to the process."""
+    """Starts, adopts and controls the proxy process and reads its reports."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Proxy:
         engine_id: Callable[[int], str | None] = lambda _: None,
         rate: ProbeRate | None = None,
     ) -> None:
-        """`engine_id` returns that of the local shard with this uid; `rate` limits canary writes."""
+        """`engine_id` returns the engine id of the local shard with this uid. `rate` limits canary writes."""
         self._settings = settings
         self._rate = rate or ProbeRate()
         self._engine_id = engine_id
@@ -75,7 +76,7 @@ class Proxy:
         self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._commands: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._answered: frozenset[str] = frozenset()
-        """Orders beyond the first ones, and fields of theirs, that the process knows."""
+        """Requests and fields beyond the basic ones that the process supports."""
         self._changing = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._lost = asyncio.Event()
@@ -83,12 +84,12 @@ class Proxy:
         self.outages = Outages()
         self._report = ProxyReport(state="absent")
         self._refused: dict[int, str] = {}
-        """Databases that were not taken because a kept one has their uid or port, and why."""
+        """Databases that are not served because a kept one has the same uid or port, with the reason."""
         self._present = asyncio.Event()
         self._present.set()
 
     async def run(self) -> None:
-        """Find the process of an earlier run, and keep one running as long as there are databases to serve."""
+        """Adopt the process of an earlier run, and keep a process running while there are databases to serve."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(OSError, ValidationError):
             self._state = ProxyState.model_validate_json((self._directory / STATE).read_bytes())
@@ -103,7 +104,7 @@ class Proxy:
                     await self._lost.wait()
 
     async def apply(self, state: ProxyState) -> ProxyReport:
-        """Do exactly this from now on; the report tells what could not be done."""
+        """Apply this state from now on. The report contains what could not be done."""
         async with self._changing:
             kept = [database for database in self._state.databases if database.served in state.keep]
             self._state = state.model_copy(update={"databases": _beside(kept, state.databases), "keep": []})
@@ -116,7 +117,7 @@ class Proxy:
             return self.report()
 
     async def reapply(self) -> None:
-        """Send the state again, because the certificate or the probe rate has changed."""
+        """Send the state again after a change of the certificate or the probe rate."""
         async with self._changing:
             if self._writer is not None and self._state.databases:
                 await self._try()
@@ -128,32 +129,32 @@ class Proxy:
         )
 
     async def reading(self, second: int, timeout: float) -> ProxyReading | None:
-        """What it did in the second before `second`; None when it does not tell in time."""
+        """Return the activity in the second before `second`; None if the proxy does not report it in time."""
         return await self._counts.of(second, timeout) if self._writer is not None else None
 
     async def commands(self, order: ReadCommands) -> CommandCounts:
-        """What it counted of single commands in the last minute."""
+        """Return the proxy's counts of single commands in the last minute."""
         async with self._asking:
             if self._writer is None:
-                return CommandCounts(reason="its proxy does not run")
+                return CommandCounts(reason="its proxy is not running")
             if "commands" not in self._answered:
-                return CommandCounts(reason="its proxy is of a release that does not count commands")
+                return CommandCounts(reason="its proxy is from a release that does not count commands")
             self._commands = asyncio.Queue()
             self._writer.write(json.dumps({"type": "commands", "uids": order.uids}).encode() + b"\n")
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    # One that comes late is about what was asked for before.
+                    # Skip late replies, which belong to an earlier request.
                     while not set(order.uids) <= (answer := _counted(await self._commands.get())).databases.keys():
                         pass
             except TimeoutError:
-                return CommandCounts(reason=f"its proxy did not answer within {ANSWER_SECONDS} s")
+                return CommandCounts(reason=f"its proxy did not respond within {ANSWER_SECONDS} s")
             except (KeyError, ValueError) as error:
-                log.warning("proxy: its counts of commands cannot be read: %s", error)
-                return CommandCounts(reason="what its proxy says of commands cannot be read")
+                log.warning("proxy: invalid command counts: %s", error)
+                return CommandCounts(reason="its proxy returned invalid command counts")
             return answer
 
     async def park(self) -> None:
-        """Stop the process, also one that has only just been started; the next agent's `run` starts it again."""
+        """Stop the process, including one that is still starting. `run` of the next agent starts it again."""
         self.leave()
         async with self._changing:
             await self._end()
@@ -164,7 +165,7 @@ class Proxy:
                 os.kill(self._report.pid, number)
 
     def leave(self) -> None:
-        """Start nothing until `come_back`: the node is to seem gone."""
+        """Start no process until `come_back`, to simulate an outage of the node."""
         self._present.clear()
 
     def come_back(self) -> None:
@@ -180,7 +181,7 @@ class Proxy:
                 await self._connect()
             await self._instruct()
         except (ProxyError, OSError, TimeoutError) as error:
-            reason = str(error) or f"it did not answer within {ANSWER_SECONDS} s"
+            reason = str(error) or f"it did not respond within {ANSWER_SECONDS} s"
             if reason != self._report.detail:
                 log.warning("proxy: %s", reason)
             self._hang_up()
@@ -188,7 +189,7 @@ class Proxy:
             self._lost.set()
 
     async def _connect(self) -> None:
-        """To the process that runs, or to a new one."""
+        """Connect to the running process or start one."""
         try:
             await self._greet(self._open())
         except OSError:
@@ -211,9 +212,11 @@ class Proxy:
         self._report = ProxyReport(state="running", pid=hello.get("pid"), version=str(hello.get("version", "")))
 
     async def _succeed(self) -> None:
-        """Let a process of the installed version take over. It is handed the listening sockets; the old one says that it is
-        draining, finishes its clients and ends."""
-        log.info("proxy: version %s is replaced", self._report.version)
+        """Start a process of the installed version, which takes over the listening sockets. The old process reports that it is
+        draining,
+        finishes its client connections and ends.
+        """
+        log.info("proxy: replacing version %s", self._report.version)
         self._spawn()
         if self._listening is not None:
             async with asyncio.timeout(READY_SECONDS):
@@ -227,11 +230,11 @@ class Proxy:
                     return await self._open()
                 except OSError:
                     if self._popen is not None and (status := self._popen.poll()) is not None:
-                        raise ProxyError(f"the proxy ended with status {status}; see {LOG} in its directory") from None
+                        raise ProxyError(f"the proxy exited with status {status}; see {LOG} in its directory") from None
                     await asyncio.sleep(0.01)
 
     async def _open(self) -> None:
-        # As with shards: socket paths end at 107 bytes, state directories may not.
+        # As with shards: socket paths are limited to 107 bytes, so open the socket via a descriptor of the directory.
         directory = os.open(self._directory, os.O_PATH | os.O_DIRECTORY)
         try:
             path = f"/proc/self/fd/{directory}/{CONTROL}"
@@ -245,10 +248,10 @@ class Proxy:
         if binary is None:
             raise ProxyError(
                 f"{BINARY} is not installed on node {self._settings.address}; "
-                "build it with `cargo build --release` in engine/, or put it on the agent's PATH"
+                "build it with `cargo build --release` in engine/ or add it to the agent's PATH"
             )
         if self._popen is not None:
-            self._popen.poll()  # reap the one before
+            self._popen.poll()  # reap the previous process
         with os.fdopen(os.open(self._directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
             self._popen = subprocess.Popen(
                 [binary, "--control", CONTROL],
@@ -274,7 +277,7 @@ class Proxy:
                 elif said["type"] == "draining":
                     break
         except (OSError, ValueError) as error:
-            log.warning("proxy: its reports broke off: %s", error)
+            log.warning("proxy: reading its reports failed: %s", error)
         finally:
             writer.close()
             if self._writer is writer:
@@ -286,7 +289,7 @@ class Proxy:
         if self._writer is None:
             raise ProxyError("the proxy closed the connection")
         left = {
-            database.uid: "the proxy that runs is of a release that cannot speak to the shards of an encrypted database"
+            database.uid: "the running proxy is from a release that cannot connect to the shards of an encrypted database"
             for database in self._state.databases
             if database.shard_tls is not None and SEALS not in self._answered
         }
@@ -296,7 +299,7 @@ class Proxy:
         async with asyncio.timeout(ANSWER_SECONDS):
             while (answer := await self._answers.get())["type"] != "applied":
                 if answer["type"] == "error":
-                    raise ProxyError(f"the proxy refused what it was told: {answer['message']}")
+                    raise ProxyError(f"the proxy rejected its configuration: {answer['message']}")
         ports = {database.uid: database.port for database in self._state.databases}
         failures = {
             failure["uid"]: self._sentence(failure["message"], ports.get(failure["uid"], 0))
@@ -306,11 +309,13 @@ class Proxy:
 
     def _sentence(self, message: str, port: int) -> str:
         if "Address already in use" in message:
-            return f"port {port} is in use on {self._settings.address} by a process that is not ours"
+            return f"port {port} is in use on {self._settings.address} by another process"
         return message
 
     def _database(self, database: ProxyDatabase) -> dict[str, Any]:
-        """In the proxy's words. Shards of this node are reached by their Unix sockets, relative to the proxy's directory."""
+        """Return the proxy's configuration of a database. Local shards are reached by Unix sockets relative to the proxy's
+        directory.
+        """
         own = self._settings.address
         told: dict[str, Any] = {
             "uid": database.uid,
@@ -349,7 +354,7 @@ class Proxy:
         return told
 
     async def _end(self) -> None:
-        """Close the endpoints now: the databases are gone, or everything stops."""
+        """Close all endpoints immediately: no databases are left, or the node is stopping."""
         if self._writer is None:
             with suppress(OSError, ProxyError):
                 await (self._until_open() if self._popen is not None else self._open())
@@ -371,7 +376,7 @@ class Proxy:
         status = self._popen.poll() if self._popen is not None else None
         if status is None:
             return "its process ended"
-        return f"its process was killed by {signal.Signals(-status).name}" if status < 0 else f"it ended with {status}"
+        return f"its process was killed by {signal.Signals(-status).name}" if status < 0 else f"it exited with status {status}"
 
     def _save(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -388,24 +393,24 @@ def _beside(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -
 
 
 def _refusals(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> dict[int, str]:
-    """Requested databases whose uid or port a kept one has, and why they are not served."""
+    """Return the requested databases that have the uid or port of a kept one, with the reason why they are not served."""
     uids, ports = {database.uid for database in kept}, {database.port for database in kept}
     return {
-        database.uid: f"{'port ' + str(database.port) if database.port in ports else 'its number'} "
-        "is in use by a database that the store of the console does not contain"
+        database.uid: f"{'port ' + str(database.port) if database.port in ports else 'its uid'} "
+        "is in use by a database that the console's store does not contain"
         for database in requested
         if database.uid in uids or database.port in ports
     }
 
 
 def _counted(said: dict[str, Any]) -> CommandCounts:
-    """Raises KeyError or ValueError."""
+    """Parse the proxy's command counts. Raises KeyError or ValueError."""
     databases = {database["uid"]: database["commands"] for database in said["databases"]}
     return CommandCounts.model_validate({"seconds": said["seconds"], "databases": databases})
 
 
 def version_of(binary: str) -> str:
-    """What `shardboard-proxy --version` says; empty when it says nothing."""
+    """Return the version that `shardboard-proxy --version` prints; empty if it cannot be determined."""
     try:
         said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -414,5 +419,5 @@ def version_of(binary: str) -> str:
 
 
 def find(settings: AgentSettings) -> str | None:
-    """The proxy's binary: the one that the agent was given, else the one of this installation."""
+    """Return the path of the proxy binary: the configured one, or that of this installation; None if it does not exist."""
     return resources.program(settings.proxy or BINARY)

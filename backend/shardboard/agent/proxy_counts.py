@@ -1,4 +1,4 @@
-"""What the proxy did in each second, from its reports: those count from the start of its process."""
+"""Activity of the proxy in each second, from its reports, which count from the start of its process."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from shardboard.agent.contract import EndpointReading, ProxyReading
 
 KINDS = ("read", "write", "other")
 ADDED = "blocking"
-"""A kind that a proxy of the release before counts among the others."""
+"""A kind that a proxy of the previous release counts as `other`."""
 NO_ERRORS = frozenset({"moved", "ask", "refused"})
-"""Redirections and failed connections to shards, which the proxy follows and repeats; what cluster-aware clients are told."""
+"""Redirections and failed shard connections, which the proxy follows and retries, and redirections of cluster-aware clients."""
 
 
 class ProxyCounts:
-    """Keeps the newest report, and the difference to the one before."""
+    """Keeps the latest report and its difference from the previous one."""
 
     def __init__(self) -> None:
         self._before: Mapping[str, Any] | None = None
@@ -24,10 +24,10 @@ class ProxyCounts:
         self._waking: set[asyncio.Task[None]] = set()
 
     def add(self, report: Mapping[str, Any]) -> None:
-        """Take a `metrics` report."""
+        """Add a `metrics` report."""
         before, self._before = self._before, report
         if before is None or before["pid"] != report["pid"]:
-            # Of a process that was here before us nobody knows what it did when; a new one has begun with nothing.
+            # For a process that was running before this agent the previous counters are unknown. A new process started at zero.
             fresh = report["at"] - report["started_at"] < 3_000
             before = {"at": report["started_at"], "databases": []} if fresh else None
         self._second = int(report["at"] // 1_000)
@@ -37,7 +37,7 @@ class ProxyCounts:
         task.add_done_callback(self._waking.discard)
 
     async def of(self, second: int, timeout: float) -> ProxyReading | None:
-        """The reading that ended with `second`; None when it does not come within `timeout` seconds."""
+        """Return the reading that ended with `second`; None if it does not arrive within `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout), self._grown:
                 await self._grown.wait_for(lambda: self._second >= second)

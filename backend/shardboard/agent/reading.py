@@ -1,7 +1,7 @@
-"""One look at all shards of an agent: INFO on each shard's connection, and of primaries CLUSTER INFO.
-
-Replies are taken by callbacks: a task, a timeout and a lock per shard cost more than the exchange itself, and there may be
-hundreds of shards on a machine.
+"""One poll of all shards of an agent: INFO on each shard's connection, and CLUSTER INFO for primaries.
+Replies are processed by callbacks: a task, a timeout and a lock per shard would cost more than the exchange itself, and a machine
+can run
+hundreds of shards.
 """
 
 import asyncio
@@ -21,41 +21,41 @@ INFO_ON_FLASH = packed("INFO", *SECTIONS, TIER_SECTION)
 CLUSTER_INFO = packed("CLUSTER", "INFO")
 CLUSTER_DOWN = SHARD_FIELDS.index("cluster_down")
 CLUSTER_INFO_SECONDS = 5
-"""Longest time between two CLUSTER INFO of a primary. The engine goes through all 16,384 slots for each reply."""
+"""Longest time between two CLUSTER INFO requests to a primary. The engine iterates over all 16,384 slots for each reply."""
 LOADING = "LOADING"
-"""How an engine begins to refuse PING while it loads; INFO it answers."""
+"""Error prefix with which an engine rejects PING while it loads. It still answers INFO."""
 
 
 class ShardReading(NamedTuple):
-    """What one shard told."""
+    """Values of one shard."""
 
     values: list[float | None]
     """In the order of SHARD_FIELDS."""
     pings: list[int]
-    """Microseconds that each PING since the last reading took."""
+    """Duration of each PING since the last reading, in microseconds."""
     tier: list[float | None] | None = None
-    """In the order of TIER_FIELDS, of a shard on flash."""
+    """In the order of TIER_FIELDS; only for a shard on flash."""
 
 
 Outcome = ShardReading | str
-"""Or the reason why there is no reading."""
+"""A reading, or the reason why there is none."""
 
 
 class Readings:
-    """Reads shards second by second."""
+    """Reads shards once a second."""
 
     def __init__(self, rate: ProbeRate) -> None:
         self._rate = rate
         self._classes = CommandClasses()
         self._readers: dict[int, InfoReader] = {}
         self._states: dict[int, float] = {}
-        """`cluster_down` of each primary in the last round; a shard that becomes primary has none."""
+        """`cluster_down` of each primary in the last round. A shard that has just become primary has no entry."""
         self._round = 0
         self.pings = Pings(rate)
 
     async def take(self, shards: Sequence[Shard], timeout: float) -> list[Outcome]:
-        """One outcome per shard, in their order, after at most `timeout` seconds."""
-        late = f"it did not answer INFO within {timeout} s"
+        """Return one outcome per shard, in the same order, after at most `timeout` seconds."""
+        late = f"it did not respond to INFO within {timeout} s"
         self._round += 1
         every = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
         looks = [
@@ -90,7 +90,7 @@ class Readings:
         return outcomes
 
     def _begin(self, look: "_Look") -> bool:
-        """Ask at once where everything is ready for it."""
+        """Send INFO immediately if the shard is connected and its command classes are known."""
         connection, classes = look.shard.connection, self._classes.known(look.shard.record.run_id)
         if connection is None or connection.closed or classes is None:
             return False
@@ -106,7 +106,7 @@ class Readings:
 
 
 class _Look:
-    """One shard in one second."""
+    """Poll of one shard in one second."""
 
     def __init__(self, shard: Shard, reader: InfoReader, pings: Pings, cluster_down: float | None = None) -> None:
         """`cluster_down` is the value to use for a primary. None: read it with CLUSTER INFO."""
@@ -118,8 +118,8 @@ class _Look:
 
     def begin(self, connection: Any, classes: Any) -> None:
         self._connection, self._classes = connection, classes
-        # What INFO counts: all that was sent until here, and all replies but its own. So it is sent alone:
-        # whether a PONG is counted already would depend on how the engine happens to read the two.
+        # INFO counts all bytes received so far, and all replies except its own. It is sent alone because the engine may or may not
+        # count a concurrent PONG, depending on how it reads the two requests.
         if connection.idle and self._pings.any(self.shard.record.spec.uid):
             self._ask()
         else:
@@ -164,11 +164,11 @@ class _Look:
             values[CLUSTER_DOWN] = self._cluster_down
             self.outcome.set_result(reading)
             return
-        # Only now: beside INFO, its bytes might be counted already.
+        # Only now: if it were sent together with INFO, its bytes might already be counted.
         self._connection.ask(CLUSTER_INFO, "cluster", lambda said: self._told_of_cluster(reading, said))
 
     def _told_of_cluster(self, reading: ShardReading, reply: Any) -> None:
-        """A primary answers INFO and PING, and yet may refuse all else."""
+        """Store the cluster state. A primary can reply to INFO and PING and still reject all other commands."""
         if self.outcome.done():
             return
         if isinstance(reply, EngineError):

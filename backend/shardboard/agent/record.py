@@ -1,4 +1,4 @@
-"""`shard.json`: what the agent must remember of a shard across its own restarts. Readable by its user only."""
+"""`shard.json`: what the agent stores about a shard across restarts. Only its user can read the file."""
 
 import os
 import shutil
@@ -14,8 +14,10 @@ FILE = "shard.json"
 
 
 class ShardRecord(Message):
-    """`pid`, `started_at` (epoch seconds, from the kernel) and `run_id` identify the process; `bdb` is kept without its peers and
-    certificates, which change."""
+    """`pid`, `started_at` (epoch seconds, from the kernel) and `run_id` identify the process. `bdb` is stored without peers and
+    certificates,
+    because they change.
+    """
 
     spec: ShardSpec
     bdb: BdbSpec
@@ -23,27 +25,29 @@ class ShardRecord(Message):
     started_at: float | None = None
     run_id: str = ""
     engine_version: str = ""
-    """Of the process, as it says itself: `9.1.2`."""
+    """Version that the process reports: `9.1.2`."""
     parked_at: float | None = None
-    """When it was told to save and stop, to be started again; epoch seconds."""
+    """Time of the request to save and stop, to be started again later; epoch seconds."""
 
     @classmethod
     def load(cls, directory: Path) -> "ShardRecord | None":
-        """The record in `directory`, or None when there is no complete one."""
+        """Return the record in `directory`; None if there is no complete one."""
         try:
             return cls.model_validate_json((directory / FILE).read_bytes())
         except (OSError, ValidationError):
             return None
 
     def save(self, directory: Path) -> None:
-        """Replace the record atomically. What is as by default is left out: the release before may come back, and read it."""
+        """Replace the record atomically. Default values are omitted, so that the previous release can read the file after a
+        downgrade.
+        """
         _write(directory / (FILE + ".new"), self.model_dump_json(exclude_defaults=True), durable=True)
         (directory / (FILE + ".new")).replace(directory / FILE)
 
     def create(
         self, root: Path, bdb: BdbSpec, address: str, flash: Flash | None = None, *, counts_by_slot: bool = False
     ) -> Path:
-        """Make the shard's directory, complete or not at all: a kill half-way leaves one without a record."""
+        """Create the shard's directory. The record is written last, so an interrupted start leaves a directory without one."""
         directory = root / str(self.spec.uid)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)

@@ -1,7 +1,7 @@
-"""The two files that a shard is born with: `valkey.conf` and, in cluster mode, `nodes.conf`.
-
-A cluster whose nodes start with a complete `nodes.conf` needs no MEET and no waiting for gossip. The format is that of
-`clusterLoadConfig` in Valkey 8 (`src/cluster_legacy.c`): one line per node, then a `vars` line.
+"""The initial configuration files of a shard: `valkey.conf` and, in cluster mode, `nodes.conf`.
+A cluster whose nodes start with a complete `nodes.conf` needs no MEET and does not wait for gossip. The format is that of
+`clusterLoadConfig`
+in Valkey 8 (`src/cluster_legacy.c`): one line per node, then a `vars` line.
 """
 
 import hashlib
@@ -13,22 +13,24 @@ from shardboard.agent.contract import APPLICATION_RIGHTS, BdbSpec, Peer, ShardSp
 from shardboard.agent.flash import Flash
 
 ADMIN = "shardboard"
-"""Engine user of console, agents and replication."""
+"""Engine user of the console, the agents and replication."""
 SOCKET = "valkey.sock"
 LOG = "valkey.log"
 SEGMENTS, SEGMENT_LEAST, SEGMENT_MOST = 16, 64 * 2**10, 64 * 2**20
-"""Of the module's files on flash: how many fill the limit, and how large they may be."""
+"""The module's files on flash: number of files within the limit, and minimum and maximum size in bytes."""
 
 
 def valkey_conf(
     bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | None = None, *, counts_by_slot: bool = False
 ) -> str:
-    """The text of `valkey.conf`; paths are relative to the shard's directory, passwords are hashed where the engine allows.
-    `counts_by_slot` says whether the engine may count processor time and bytes of each slot."""
+    """Return the text of `valkey.conf`. Paths are relative to the shard's directory; passwords are hashed where the engine allows
+    it.
+    `counts_by_slot` enables the engine's counts of CPU time and bytes per slot.
+    """
     lines = [
         f"bind {address}",
         *_ports(bdb, shard),
-        "protected-mode no",  # access is by the users below; protected mode only guards servers bound to everything
+        "protected-mode no",  # access is controlled by the users below
         "tcp-backlog 511",
         f"unixsocket {SOCKET}",
         "unixsocketperm 700",
@@ -53,7 +55,7 @@ def valkey_conf(
         "dual-channel-replication-enabled yes",
         "repl-diskless-load on-empty-db",
         "loading-process-events-interval-bytes 262144",
-        # Without persistence only replicas are sent the data; compressing it takes longer than a fast network does.
+        # Without persistence only replicas receive the data, and compression is slower than a fast network.
         f"rdbcompression {'yes' if bdb.appendonly or bdb.save else 'no'}",
         f"appendonly {'yes' if bdb.appendonly else 'no'}",
         f"appendfsync {bdb.appendfsync}",
@@ -87,10 +89,10 @@ def valkey_conf(
 
 
 def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None, *, tls: bool = False) -> str:
-    """The text of `nodes.conf` of the shard whose engine id is `myself`. `tls` says whether the shards speak TLS.
-
-    With `swap_with` the shard starts as replica of its own future replica, which holds the slots in this file only. All
-    others then carry epoch 0 and `currentEpoch` is one below the shard's own, so that TAKEOVER gives it just that one.
+    """Return the text of `nodes.conf` for the shard with engine id `myself`. `tls` says whether the shards use TLS.
+    With `swap_with` the shard starts as replica of its own future replica, which owns the slots only in this file. All other nodes
+    have epoch 0
+    and `currentEpoch` is one below the shard's own, so that TAKEOVER assigns exactly that epoch.
     """
     if swap_with is None:
         newest = max(peer.epoch for peer in peers)
@@ -116,7 +118,7 @@ def _vars(epoch: int) -> str:
 
 def _node_line(peer: Peer, myself: str, *, tls: bool) -> str:
     own = peer.engine_id == myself
-    # The port in front is that of the cluster's kind of connection, the one behind that of the other.
+    # The main port is that of the cluster's connection type; the extra field has the port of the other type.
     other = f"tcp-port={peer.port}" if tls else "tls-port=0"
     fields = [
         peer.engine_id,
@@ -133,8 +135,10 @@ def _node_line(peer: Peer, myself: str, *, tls: bool) -> str:
 
 
 def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
-    """Where it listens, and how. A shard that speaks TLS says that its port in clear is the same: to those who ask over its
-    Unix socket the engine names others by that one, though nobody listens in clear."""
+    """Return the port settings. A shard with TLS announces the same number as its unencrypted port: to clients of its Unix socket
+    the engine
+    reports other nodes by that port, although nothing listens there without TLS.
+    """
     if bdb.tls is None:
         return [f"port {shard.port}"]
     return [
@@ -159,12 +163,14 @@ def _default_user(bdb: BdbSpec) -> str:
 
 
 def _hashes(password: str, others_sha256: Sequence[str]) -> str:
-    """As the engine is told passwords of a user, any of which will do."""
+    """Return a user's password rules for the engine. Any of the passwords is accepted."""
     return " ".join(f"#{each}" for each in (_sha256(password), *others_sha256))
 
 
 def _segment(flash_limit: int) -> int:
-    """Bytes of one file on flash: small enough that one more or less is no matter, large enough that there are few."""
+    """Return the size of one file on flash in bytes: small compared with the limit, but large enough to keep the number of files
+    low.
+    """
     parts = flash_limit // SEGMENTS // SEGMENT_LEAST * SEGMENT_LEAST if flash_limit else SEGMENT_MOST
     return min(max(parts, SEGMENT_LEAST), SEGMENT_MOST)
 

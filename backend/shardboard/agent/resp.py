@@ -1,7 +1,7 @@
-"""A small client for shards: one connection, mostly over a Unix socket, pipelined, replies parsed by hiredis.
-
-A full client library costs four times the CPU per polled shard, and asyncio's own transports half as much again as a socket
-that the event loop watches; with hundreds of shards that are asked ten times a second that matters.
+"""A small client for shards: one connection, usually over a Unix socket, pipelined, with replies parsed by hiredis.
+A full client library needs four times the CPU per polled shard, and asyncio's transports 50 % more than a socket that the event
+loop
+watches. With hundreds of shards polled ten times a second this matters.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from shardboard.agent import sealed
 
 
 class EngineError(Exception):
-    """The engine answered with an error, or the connection broke."""
+    """The engine returned an error, or the connection failed."""
 
 
 @dataclass
 class OwnTraffic:
-    """What this agent itself sent to and received from one shard, to be subtracted from what the shard counts."""
+    """Traffic of this agent with one shard, to be subtracted from the shard's counters."""
 
     bytes_sent: int = 0
     bytes_received: int = 0
@@ -36,22 +36,22 @@ class OwnTraffic:
 
 
 def packed(*argv: str | bytes) -> bytes:
-    """A command as it goes over the wire."""
+    """Return a command in RESP format."""
     data: bytes = hiredis.pack_command(argv)  # type: ignore[arg-type]  # its stub knows one-element tuples only
     return data
 
 
 READ_BYTES = 65_536
 PATIENCE_MICROSECONDS = 1_000
-"""How long `ask_and_wait` waits in the kernel."""
+"""Maximum time that `ask_and_wait` blocks in the kernel."""
 
 
 class Connection:
-    """`execute` may be called concurrently; replies come in order."""
+    """Connection to one shard. `execute` can be called concurrently; replies arrive in order."""
 
     def __init__(self, own: OwnTraffic, connected: socket.socket, *, binary: bool = False) -> None:
-        """Replies are text, or with `binary` bytes: for names of keys that are to be sent back."""
-        # "replace": a key name or log line in a reply may be any bytes, and one bad byte must not break the connection.
+        """Replies are text, or bytes with `binary`: needed for key names that are sent back."""
+        # "replace": a key name or log line in a reply can contain any bytes, and an invalid byte must not break the connection.
         self._reader = hiredis.Reader() if binary else hiredis.Reader(encoding="utf-8", errors="replace")
         self._waiting: deque[tuple[Callable[[Any], None], float]] = deque()
         self._loop = asyncio.get_running_loop()
@@ -60,16 +60,16 @@ class Connection:
         self._own = own
         self.closed = False
         self.last_seconds = 0.0
-        """From the sending of the oldest unanswered command to its reply, for the last reply."""
-        # Blocking, so that one can wait for a reply without going round the event loop; everything else says MSG_DONTWAIT.
+        """Time from sending the oldest unanswered command to its reply, for the last reply."""
+        # Blocking mode, so that a caller can wait for a reply without the event loop; all other calls use MSG_DONTWAIT.
         connected.setblocking(True)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, PATIENCE_MICROSECONDS))
         self._loop.add_reader(connected, self._receive, socket.MSG_DONTWAIT)
 
     @classmethod
     async def open(cls, path: Path, user: str, password: str, own: OwnTraffic, *, binary: bool = False) -> "Connection":
-        """Connect to a local shard and log in, adding to `own` what passes. Raises EngineError."""
-        # Unix socket paths end at 107 bytes, state directories may not: go through a descriptor of the directory.
+        """Connect to a local shard and authenticate. The traffic is added to `own`. Raises EngineError."""
+        # Unix socket paths are limited to 107 bytes, state directories are not: use a descriptor of the directory.
         try:
             directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
         except OSError as error:
@@ -84,10 +84,9 @@ class Connection:
     async def reach(
         cls, address: str, port: int, user: str, password: str, seal: ssl.SSLContext | None
     ) -> "Connection":
-        """Connect to a shard of any node and log in; replies are bytes. `seal` is what lets in at the shards of its database, None
-        where they speak in clear.
-
-        Raises EngineError.
+        """Connect to a shard on any node and authenticate; replies are bytes. `seal` is the TLS context for the shards of its
+        database, None if
+        they use unencrypted connections. Raises EngineError.
         """
         if seal is not None:
             try:
@@ -103,7 +102,7 @@ class Connection:
     async def _logged_in(self, user: str, password: str) -> "Connection":
         try:
             await self.execute("AUTH", user, password)
-        except BaseException:  # who waits no longer must not leave a connection behind
+        except BaseException:  # a cancelled caller must not leave a connection open
             self.close()
             raise
         return self
@@ -128,7 +127,7 @@ class Connection:
         return future
 
     def many(self, commands: Sequence[tuple[str | bytes, ...]]) -> asyncio.Future[list[Any]]:
-        """Send commands of one name in one go; the future holds their replies, errors among them."""
+        """Send commands of the same name in one write. The future holds their replies, including errors."""
         future: asyncio.Future[list[Any]] = self._loop.create_future()
         replies: list[Any] = []
 
@@ -144,8 +143,10 @@ class Connection:
         return future
 
     def ask(self, data: bytes, name: str, then: Callable[[Any], None], times: int = 1) -> None:
-        """Send the command `name`, packed as `data`; `then` is called with its reply or an EngineError. `times` commands of that
-        name may go together; it is called for each."""
+        """Send the command `name`, packed as `data`. `then` is called with its reply or an EngineError. With `times`, `data`
+        contains several
+        commands of that name, and `then` is called for each.
+        """
         if self.closed:
             for _ in range(times):
                 then(EngineError("the connection is closed"))
@@ -162,16 +163,15 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
-            self._loop.call_soon(self.close)  # not now: `then` is not expected to be called before this returns
+            self._loop.call_soon(self.close)  # later: callers do not expect `then` before this returns
             return
         if sent < len(data):
             self._unsent += data[sent:]
             self._loop.add_writer(self._socket, self._send_rest)
 
     def ask_and_wait(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
-        """As `ask`, but look for the reply here and now, for a millisecond at most; later it comes as any other does.
-
-        This measures the engine. By way of the event loop, which has other things to do, it would look ten times slower.
+        """Send like `ask`, but wait for the reply for up to a millisecond. A later reply is delivered as usual.
+        This measures the engine: through the event loop, which has other work, it would appear ten times slower.
         """
         self.ask(data, name, then)
         if not self._unsent and not self.closed:
@@ -179,11 +179,11 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        """Open, and with no reply to wait for."""
+        """Whether the connection is open and no reply is pending."""
         return not self.closed and not self._waiting
 
     def close(self) -> None:
-        """Who waits for a reply gets an EngineError."""
+        """Close the connection. Pending commands get an EngineError."""
         if self.closed:
             return
         self.closed = True
@@ -218,7 +218,7 @@ class Connection:
         self._reader.feed(data)
         try:
             while (reply := self._reader.gets()) is not False:
-                if not self._waiting:  # nobody asked
+                if not self._waiting:  # a reply without a request
                     self.close()
                     return
                 then, sent = self._waiting.popleft()

@@ -1,4 +1,4 @@
-"""What became of an order at one shard, as the console is told."""
+"""Result of an operation on one shard, as returned to the console."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,7 +8,7 @@ from shardboard.agent.resp import EngineError
 
 
 async def result_of(uid: int, work: Awaitable[str], seconds: float, files: str = "") -> CommandResult:
-    """`work` gives what the engine replied, if that matters; `files` is what it may fail to write, if it writes any."""
+    """Return the result of `work`, which yields the engine's reply. `files` names the files that it writes, if any."""
     try:
         async with asyncio.timeout(seconds):
             return CommandResult(uid=uid, ok=True, reply=await work)

@@ -1,6 +1,5 @@
-"""Calls of the contract as HTTP routes: JSON in, JSON out, checked by the contract's models.
-
-A web framework would do the same, and would be a fifth of the agent's memory.
+"""Contract calls as HTTP routes: JSON in and out, validated by the models of the contract.
+A web framework would do the same but need a fifth of the agent's memory.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 
 def asked(path: str, answer: Callable[[], Awaitable[object]], method: str = "GET") -> Route:
-    """No request, a reply."""
+    """Return a route without a request body."""
 
     async def call(request: Request) -> Response:
         return _json(await answer(), protocol_of(request))
@@ -30,7 +29,7 @@ def asked(path: str, answer: Callable[[], Awaitable[object]], method: str = "GET
 
 
 def told(path: str, shape: Any, carry_out: Callable[[T], Awaitable[object]]) -> Route:
-    """POST: a request of this shape, a reply."""
+    """Return a POST route whose body has this shape."""
 
     async def whoever_asks(said: T, _: list[str]) -> object:
         return await carry_out(said)
@@ -39,7 +38,7 @@ def told(path: str, shape: Any, carry_out: Callable[[T], Awaitable[object]]) -> 
 
 
 def told_by(path: str, shape: Any, carry_out: Callable[[T, list[str]], Awaitable[object]]) -> Route:
-    """As `told`, for what must know the address of who asks (none over a Unix socket)."""
+    """Return a route like `told` whose handler also needs the caller's address (none over a Unix socket)."""
     adapter: TypeAdapter[T] = TypeAdapter(shape)
 
     async def call(request: Request) -> Response:
@@ -58,7 +57,7 @@ def protocol_of(request: Request) -> int:
 
 
 class Agreement:
-    """Answers only who is at most one release apart, and tells every reader which protocol this agent speaks. Plain ASGI."""
+    """Rejects callers that are more than one release apart, and sends this agent's protocol number in each response. Plain ASGI."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -87,7 +86,7 @@ def _json(reply: object, spoken: int) -> Response:
 
 
 def _as_first(reply: object) -> object:
-    """Without the fields that a console of protocol 1 refuses."""
+    """Return the reply without the fields that a console of protocol 1 rejects."""
     added = protocol.ADDED.get(type(reply).__name__)
     if added is None or not isinstance(reply, Message):
         return reply

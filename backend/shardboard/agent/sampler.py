@@ -1,4 +1,4 @@
-"""Once a second, on the second: read every local shard and the machine into a ring of samples with sequence numbers."""
+"""Sampling: once per second, read all local shards and the machine into a ring buffer of numbered samples."""
 
 import asyncio
 import logging
@@ -21,9 +21,9 @@ from shardboard.agent.shard import Shard
 log = logging.getLogger(__name__)
 
 TIMEOUT = 0.8
-"""Seconds; a shard that needs longer leaves a gap in this second, so that the beat is kept."""
+"""Seconds. A shard that needs longer leaves a gap in this second, so that sampling stays on time."""
 PROXY_TIMEOUT = 0.4
-"""Seconds that the proxy may take to tell of the second before; it reports when a second begins."""
+"""Seconds that the proxy may take to report the previous second. It reports at the start of each second."""
 
 SPREAD_PER_ENGINE, MAX_SPREAD = 0.0008, 0.4
 """Seconds over which the agents of one machine spread their readings."""
@@ -32,7 +32,7 @@ PULSE = b"\n"
 
 
 class Sampler:
-    """The ring, and the loop that fills it."""
+    """The ring buffer and the loop that fills it."""
 
     def __init__(
         self, supervisor: Supervisor, machine: MachineSampler, proxy: Proxy, rate: ProbeRate, address: str
@@ -42,14 +42,15 @@ class Sampler:
         self._machine = machine
         self._rate = rate
         self._phase = zlib.crc32(address.encode()) / 2**32
-        """Place of this agent among those of its machine, from 0 to 1."""
+        """Position of this agent among those of its machine, from 0 to 1."""
         self._readings = Readings(rate)
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
-        """Sequence number and JSON line: text takes a fifth of the memory of what it tells, and is made once for all listeners."""
+        """Sequence number and JSON line. Text takes a fifth of the memory of the objects and is serialized once for all listeners.
+        """
         self._boot = uuid.uuid4().hex
         self._seq = 0
         self._outages = 0
-        """Number of the newest outage that a sample has told."""
+        """Report number of the newest outage that a sample has included."""
         self._waiting: set[asyncio.Future[None]] = set()
         self._listeners: Literal["served", "ignored", "sent away"] = "served"
 
@@ -71,8 +72,8 @@ class Sampler:
             last = second
             try:
                 await self._beat(second)
-            except Exception:  # one bad second must not end the watch
-                log.exception("this second could not be sampled")
+            except Exception:  # an error in one second must not end sampling
+                log.exception("sampler: sampling a second failed")
 
     def _offset(self) -> float:
         """Seconds after the full second at which shards are read.
@@ -83,10 +84,10 @@ class Sampler:
         return min(self._rate.engines * SPREAD_PER_ENGINE, MAX_SPREAD) * self._phase
 
     async def follow(self, after: int, boot: str) -> AsyncIterator[bytes]:
-        """Samples with `seq > after`, then each new one, as lines of JSON; an empty one is a pulse in between.
-
-        Another `boot` means another agent process: start from the oldest. The first sample has all outages that are remembered: of
-        samples that are gone, too, and of one that whoever asks took in and could not keep.
+        """Yield the samples with `seq > after`, then each new one, as lines of JSON. An empty line between them is a pulse.
+        A different `boot` means another agent process: start from the oldest sample. The first sample contains all remembered
+        outages, including
+        those of samples that are no longer in the ring or that the caller received but could not store.
         """
         last = after if boot == self._boot else 0
         begun = False
@@ -122,12 +123,12 @@ class Sampler:
             self._waiting.discard(waiting)
 
     def close(self) -> None:
-        """End every `follow`: the agent is about to stop, or to seem so."""
+        """End each `follow`: the agent is stopping, or a drill simulates that."""
         self._listeners = "sent away"
         self._tell()
 
     def ignore(self) -> None:
-        """Keep every `follow` open and silent, until `resume`."""
+        """Keep each `follow` open but silent until `resume`."""
         self._listeners = "ignored"
 
     def resume(self) -> None:
@@ -178,7 +179,9 @@ class Sampler:
 
 
 def next_second(now: float, offset: float, last: int) -> int:
-    """Return the next second that begins, shifted by `offset`, after `now`; not `last` again when the offset has grown."""
+    """Return the first second whose start plus `offset` is after `now`; the next one if it equals `last` because the offset has
+    grown.
+    """
     second = math.floor(now - offset) + 1
     return second + 1 if second == last else second
 

@@ -1,15 +1,17 @@
-"""What a shard has on disk to start again from: its append-only file, or its last snapshot."""
+"""Data on disk from which a shard can start: its append-only file or its last snapshot."""
 
 import shutil
 from pathlib import Path
 
 SNAPSHOT = "dump.rdb"
 LOG = "appendonlydir"
-"""The engine's names."""
+"""File names of the engine."""
 
 
 def keeps_log(directory: Path) -> bool:
-    """Whether the engine starts from its append-only file. Its settings say so, which may be others than at its birth."""
+    """Return whether the engine starts from its append-only file. This reads the current settings, which can differ from the
+    initial ones.
+    """
     try:
         text = (directory / "valkey.conf").read_text()
     except OSError:
@@ -18,7 +20,7 @@ def keeps_log(directory: Path) -> bool:
 
 
 def saved_at(directory: Path, *, log: bool) -> float | None:
-    """When it was last written, epoch seconds; None when there is nothing. `log` says which of the two the engine reads."""
+    """Return when the data was last written (epoch seconds); None if there is none. `log` selects the append-only file."""
     files = list((directory / LOG).glob("*")) if log else [directory / SNAPSHOT]
     times = []
     for file in files:
@@ -30,12 +32,14 @@ def saved_at(directory: Path, *, log: bool) -> float | None:
 
 
 def saved_since(directory: Path, moment: float, *, log: bool) -> bool:
-    """Whether the data on disk are those of the last stop. Started from older ones, or none, a primary would make its
-    replicas forget what they still have."""
+    """Return whether the data on disk is from the last stop. A primary started from older data, or without data, would make its
+    replicas
+    delete data that they still have.
+    """
     if log:
-        return True  # it is written as it goes, not at the end
+        return True  # it is written continuously, not at the end
     written = saved_at(directory, log=False)
-    return written is not None and written >= moment - 0.1  # file systems round times down to their own ticks
+    return written is not None and written >= moment - 0.1  # file systems round timestamps down
 
 
 def discard(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""TLS to shards of other nodes: what the files of a local shard of the same database let this agent prove."""
+"""TLS connections to shards on other nodes, with the certificate of a local shard of the same database."""
 
 import asyncio
 import contextlib
@@ -12,18 +12,18 @@ from shardboard.agent.contract import ShardTls
 
 AUTHORITIES = "tls-authorities.pem"
 IDENTITY = "tls-identity.pem"
-"""Certificate and key in one, so that a new pair is in place in one moment."""
+"""Certificate and key in one file, so that a new pair is installed atomically."""
 CHUNK = 65_536
 
 _passing: set[asyncio.Task[None]] = set()
 
 
 def write(directory: Path, tls: ShardTls) -> bool:
-    """Put the certificates into a shard's directory; False when they are there already."""
+    """Write the certificates to a shard's directory. Return False if they are already there."""
     wanted = {AUTHORITIES: tls.authorities, IDENTITY: tls.certificate + tls.key}
     changed = {name: text for name, text in wanted.items() if _present(directory / name) != text.encode()}
     for name, text in changed.items():
-        # A name of its own: who was told twice may write twice at once.
+        # A unique name: repeated requests can write at the same time.
         beside = directory / f".{name}.{secrets.token_hex(4)}"
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -35,7 +35,7 @@ def write(directory: Path, tls: ShardTls) -> bool:
 
 
 def is_sealed(directory: Path) -> bool:
-    """Whether the shard in this directory speaks TLS with others."""
+    """Return whether the shard in this directory uses TLS."""
     return (directory / IDENTITY).exists()
 
 
@@ -47,10 +47,12 @@ def _present(path: Path) -> bytes | None:
 
 
 def seal_of(directory: Path) -> ssl.SSLContext | None:
-    """What lets in at siblings of the shard in this directory; None when they speak in clear. Raises OSError. Reads files."""
+    """Return the TLS context for other shards of the same database; None if they use unencrypted connections. Raises OSError. Reads
+    files.
+    """
     if not is_sealed(directory):
         return None
-    # The certificate is good for one database, whatever the addresses of its shards.
+    # The certificate is valid for one database, independent of the addresses of its shards.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
@@ -60,9 +62,8 @@ def seal_of(directory: Path) -> ssl.SSLContext | None:
 
 
 async def connected(address: str, port: int, seal: ssl.SSLContext) -> socket.socket:
-    """A socket to a shard that wants this seal: what is said on it in clear goes over the wire by TLS.
-
-    Raises OSError. It ends with its other end.
+    """Return a local socket whose traffic is forwarded over TLS to a shard, with the TLS context `seal`.
+    It is closed when the other end is closed. Raises OSError.
     """
     reader, writer = await asyncio.open_connection(address, port, ssl=seal)
     try:

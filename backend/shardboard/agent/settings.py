@@ -1,4 +1,4 @@
-"""What an agent is told when it starts."""
+"""Start-up settings of an agent."""
 
 import os
 from contextlib import suppress
@@ -11,31 +11,31 @@ class AgentSettings:
     """`join` and `token` are only needed until the agent has its certificate."""
 
     address: str
-    """The IP address that the console, clients and other shards reach this node by."""
+    """IP address at which the console, clients and other shards reach this node."""
     join: str | None = None
     """URL of the console."""
     token: str | None = None
     token_file: Path | None = None
-    """Where the token is in place of `token`."""
+    """File with the token, instead of `token`."""
     port: int = 9700
     state_dir: Path = Path("var/agent")
     memory: int | None = None
-    """Bytes this node may give to shards; the machine's memory when None."""
+    """Bytes of memory for shards on this node. None: the machine's memory."""
     flash: Path | None = None
-    """Directory on a flash disk for the cold values of shards; None = this node takes no databases on flash."""
+    """Directory on a flash disk for the cold values of shards. None: this node accepts no databases on flash."""
     flash_size: int | None = None
-    """Bytes of it that shards may use; the size of its file system when None."""
+    """Bytes of flash for shards. None: the size of the file system."""
     tier: str = ""
-    """Path of the engine's module for flash; looked for when empty."""
+    """Path of the engine module for flash. Empty: use the installed one."""
     park: bool = False
-    """Save and stop the shards when the agent is told to stop, start them again with it (the demo)."""
+    """Save and stop the shards when the agent stops, and start them again with it (used by the demo)."""
     engine: str = field(default_factory=lambda: os.environ.get("SHARDBOARD_ENGINE") or "valkey-server")
-    """Name or path of the engine's binary; see `engine.engine_path` for where a name is looked for."""
+    """Name or path of the engine binary; see `engine.engine_path` for how a name is resolved."""
     proxy: str = ""
-    """Name or path of the proxy's binary; looked for when empty."""
+    """Name or path of the proxy binary. Empty: use the installed one."""
 
     def read_token(self) -> str | None:
-        """As its file has it now, if there is one."""
+        """Return the join token, from its current file content if a file is configured."""
         if self.token_file is not None:
             with suppress(OSError, UnicodeDecodeError):
                 return self.token_file.read_text().strip()

@@ -1,4 +1,4 @@
-"""One shard as its agent keeps it, and its process: whether it lives, how to reach it, how it ended."""
+"""A shard and its process: whether it is alive, how to connect, how it ended."""
 
 import asyncio
 import os
@@ -16,12 +16,12 @@ from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import Connection, EngineError, OwnTraffic
 
 PROXY = " name=shardboard-proxy "
-"""In the line of a connection that a proxy has to a shard, as CLIENT LIST tells it."""
+"""Part of the CLIENT LIST line of a proxy's connection to a shard."""
 
 
 @dataclass
 class Shard:
-    """One shard in this agent's care."""
+    """A shard supervised by this agent."""
 
     record: ShardRecord
     directory: Path
@@ -34,7 +34,7 @@ class Shard:
     connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def connect(self) -> Connection:
-        """The open connection, made anew when it broke. Raises EngineError."""
+        """Return the open connection; reconnect if it failed. Raises EngineError."""
         async with self.connecting:
             if self.connection is None or self.connection.closed:
                 self.connection = await Connection.open(
@@ -66,7 +66,7 @@ class Shard:
 
 
 def engines_by_directory() -> dict[Path, psutil.Process]:
-    """The oldest engine process in each directory: younger ones are its children, which save or copy and then end."""
+    """Return the oldest engine process per directory: younger ones are its children, which save or copy data and then end."""
     found: dict[Path, psutil.Process] = {}
     for process in psutil.process_iter(["name"]):
         if process.info["name"] in ("valkey-server", "redis-server"):
@@ -75,13 +75,13 @@ def engines_by_directory() -> dict[Path, psutil.Process]:
                 if process.create_time() < other.create_time():
                     found[Path(process.cwd())] = process
             except psutil.Error:
-                continue  # it ended, or is not ours to look at
+                continue  # it ended or belongs to another user
     return found
 
 
 def alive(shard: Shard) -> bool:
     if shard.popen is not None:
-        # Of a child only wait() knows: one whose threads are still ending looks dead before it tells how it ended.
+        # For a child process only wait() is reliable: while its threads end it looks dead before its exit status is known.
         return shard.popen.poll() is None
     try:
         process = shard.process
@@ -99,56 +99,58 @@ def send(shard: Shard, sig: signal.Signals) -> None:
 
 
 def stopped(shard: Shard) -> bool:
-    """By a signal, as of a drill: it will go on when it is told to."""
+    """Return whether a signal has stopped the process, as in a drill. It continues after SIGCONT."""
     try:
         return shard.process is not None and shard.process.status() == psutil.STATUS_STOPPED
     except psutil.Error:
-        return False  # it ended, or is not ours
+        return False  # it ended or belongs to another user
 
 
 def thaw(process: psutil.Process) -> None:
-    """Let go on what a drill had stopped: the agent that would have ended the drill is no more."""
+    """Continue a process that a drill stopped: the agent that would have ended the drill no longer exists."""
     try:
         if process.status() == psutil.STATUS_STOPPED:
             process.resume()
     except psutil.Error:
-        pass  # it ended, or is not ours
+        pass  # it ended or belongs to another user
 
 
 async def gone(shard: Shard, seconds: float) -> None:
-    """Wait until its process has ended, but not for ever."""
+    """Wait up to `seconds` until the process has ended."""
     deadline = asyncio.get_running_loop().time() + seconds
     while alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.01)
 
 
 async def left_by_proxies(shard: Shard, seconds: float) -> None:
-    """Wait until no proxy has a connection to this replica, but not for ever.
-
-    A replica that was the primary until now may still have requests of proxies to answer: ended with them, nobody would know
-    whether they were executed. Proxies close their connections once they know its successor and have their answers.
+    """Wait up to `seconds` until no proxy is connected to this replica.
+    A replica that was primary until now can still have pending requests of proxies. If it were killed, it would be unknown whether
+    they were
+    executed. Proxies close their connections once they know its successor and have received their replies.
     """
     try:
         async with asyncio.timeout(seconds):
             connection = await shard.connect()
             if (await connection.execute("ROLE"))[0] != "slave":
                 return
-            while PROXY in await connection.execute("CLIENT", "LIST", "TYPE", "normal"):  # noqa: ASYNC110 - it tells no event
+            while PROXY in await connection.execute("CLIENT", "LIST", "TYPE", "normal"):  # noqa: ASYNC110 - there is no event
                 await asyncio.sleep(0.02)
     except (EngineError, TimeoutError):
-        return  # it does not answer, and so answers no proxy either
+        return  # it does not respond, so it does not respond to proxies either
 
 
 def how_it_ended(shard: Shard) -> str:
-    """Killed from outside, or ended by itself, with its last words: those of a killed process would mislead."""
+    """Return how the process ended: killed by a signal, or with an exit status and its last log line, which would mislead for a
+    killed one.
+    """
     status = shard.popen.poll() if shard.popen is not None else None
     if status is not None and status < 0:
         return f"its process was killed by {signal.Signals(-status).name}"
-    if status is None:  # started by an earlier process of this agent: the kernel told nobody
+    if status is None:  # started by an earlier agent process: its exit status is unknown
         return "its process ended"
     try:
         lines = (shard.directory / render.LOG).read_text(errors="replace").strip().splitlines()
     except OSError:
         lines = []
     said = f"; the engine's last line was: {lines[-1].strip()}" if lines else ""
-    return f"its process ended with status {status}{said}"
+    return f"its process exited with status {status}{said}"

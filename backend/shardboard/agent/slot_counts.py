@@ -1,6 +1,5 @@
-"""Which slots of local shards have the highest counts: `CLUSTER SLOT-STATS`, asked when somebody wants to know.
-
-The engine counts keys by slot since Valkey 8. Processor time and bytes are a setting (`engine.counts_by_slot`).
+"""Slots of local shards with the highest counts, from `CLUSTER SLOT-STATS`, on request.
+The engine counts keys per slot since Valkey 8. CPU time and bytes depend on a setting (`engine.counts_by_slot`).
 """
 
 import asyncio
@@ -15,12 +14,12 @@ from shardboard.agent.shard import Shard
 
 SETTING = "cluster-slot-stats-enabled"
 PATIENCE = 5.0
-"""Seconds that a shard may take to answer."""
+"""Seconds that a shard may take to reply."""
 _COUNTS = ("key-count", "cpu-usec", "network-bytes-in", "network-bytes-out")
 
 
 async def hottest(supervisor: Supervisor, request: HotSlots) -> list[SlotCounts]:
-    """Of each of the shards; one that cannot tell says why."""
+    """Return the counts of each shard, or the reason why there are none."""
     return await asyncio.gather(
         *(_of(supervisor.find(uid, request.engine_ids.get(uid)), uid, request) for uid in request.uids)
     )
@@ -32,7 +31,7 @@ async def _of(shard: Shard | None, uid: int, request: HotSlots) -> SlotCounts:
     record = shard.record
     if request.by != "key_count" and not counts_by_slot(record.engine_version):
         told = record.engine_version or "an unknown engine"
-        return SlotCounts(uid=uid, reason=f"Valkey {told} counts keys only; processor time and bytes need Valkey 9")
+        return SlotCounts(uid=uid, reason=f"Valkey {told} counts only keys; CPU time and bytes need Valkey 9")
     try:
         async with asyncio.timeout(PATIENCE):
             rows = await _ask(shard, request)
@@ -52,7 +51,7 @@ async def _ask(shard: Shard, request: HotSlots) -> list[SlotCount]:
     except EngineError as error:
         if "Unrecognized sort metric" not in str(error) or not counts_by_slot(shard.record.engine_version):
             raise
-        # It was started before this was a setting, or with an older engine: it counts from now on.
+        # The shard was started before this setting existed or with an older engine: it counts from now on.
         await connection.execute("CONFIG", "SET", SETTING, "yes")
         await connection.execute("CONFIG", "REWRITE")
         reply = await connection.execute(*argv)
@@ -60,7 +59,7 @@ async def _ask(shard: Shard, request: HotSlots) -> list[SlotCount]:
 
 
 def _row(slot: int, counts: list[Any]) -> SlotCount:
-    """From `[name, value, name, value, …]`."""
+    """Parse `[name, value, name, value, …]`."""
     told = dict(zip(counts[::2], counts[1::2], strict=True))
     keys, *others = (told.get(name) for name in _COUNTS)
     micros, came, went = (None if value is None else int(value) for value in others)

@@ -1,11 +1,11 @@
-"""The way of a few hash slots from one primary to another.
-
-They are opened (target IMPORTING, source MIGRATING), their keys are sent in batches, and they are closed: the target is told
-that they are its own, which it tells everybody, then the source. Clients are served all the time; those that ask the source
-for a key that has gone are told (ASK) where it is.
-
-REPLACE: a key that is at both ends was sent by a MIGRATE whose answer was lost, or its deletion was lost with the source's
-former primary. Either way clients are served by the source until the key is gone there, so its copy is the one that counts.
+"""Transfer of a few hash slots from one primary to another, key by key.
+The slots are opened (target IMPORTING, source MIGRATING), their keys are sent in batches, and the slots are closed: first at the
+target,
+which announces its ownership, then at the source. Clients are served all the time. The source redirects requests for moved keys
+with ASK.
+MIGRATE uses REPLACE: a key exists at both ends if the reply of an earlier MIGRATE was lost, or if the source's former primary
+deleted it but
+its replica did not. In both cases clients use the source's copy until the key is gone there, so that copy is the valid one.
 """
 
 import asyncio
@@ -23,22 +23,24 @@ from shardboard.engine_text import ClusterLine, cluster_lines
 from shardboard.tasks import together
 
 PAGE = 200
-"""Keys of one slot that are asked for at once."""
+"""Number of keys of a slot requested at once."""
 ANSWER_SECONDS = 5.0
-"""How long an engine may take to answer anything but MIGRATE."""
+"""Seconds within which an engine must reply to any command except MIGRATE."""
 MIGRATE_MS = 1000
-"""For how long the source, which serves nobody meanwhile, may wait for a target that says nothing."""
+"""Milliseconds that the source, which serves no requests during MIGRATE, waits for a silent target."""
 SLOWEST_COPY = 20_000
 """Bytes per millisecond: a large key gets more time."""
 
 
 class Ends:
-    """Source and target of an order, and what was achieved. The connections are its own: what blocks on them must not hold
-    up the samples. There is one for each slot of a group, because SETSLOT waits for replicas, and all shall wait together, and
-    one more that nothing waits on."""
+    """Source and target of a request, and its progress. They use separate connections, so that blocking commands do not delay
+    samples. There
+    is one connection per slot of a group, because SETSLOT waits for replicas and the waits must be concurrent, and one more for
+    PINGs.
+    """
 
     def __init__(self, shard: Shard, order: MoveSlots, group: int) -> None:
-        """For groups of at most so many slots."""
+        """`group` is the maximum number of slots in a group."""
         self._seal: ssl.SSLContext | None = None
         self.order = order
         self.group = group
@@ -46,7 +48,7 @@ class Ends:
         self.password = shard.record.bdb.admin_password
         self.moved = self.keys = 0
         self.rest = 0.0
-        """Seconds for which the shards are to be left alone afterwards."""
+        """Seconds to pause before the next move."""
         self._shard = shard
         self._sources: list[Connection] = []
         self._targets: list[Connection] = []
@@ -61,11 +63,11 @@ class Ends:
 
     @property
     def quiet(self) -> tuple[Connection, Connection]:
-        """For asking how quickly they answer."""
+        """Connections without other traffic, for measuring reply times."""
         return self._sources[-1], self._targets[-1]
 
     async def connect(self, count: int) -> None:
-        """So many to each end. Raises EngineError; `close` is needed in any case."""
+        """Open connections until each end has `count`. Raises EngineError; call `close` in any case."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if not self._targets:
@@ -97,11 +99,11 @@ class Ends:
         return await _set_slots(self._targets, slots, state)
 
     async def count(self, slots: Sequence[int]) -> list[int]:
-        """Keys at the source by slot."""
+        """Return the number of keys at the source by slot."""
         return await _all(self.source, [("CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in slots])
 
     async def copy_functions(self) -> None:
-        """Libraries of functions belong to every primary; a new one has none."""
+        """Copy function libraries to the target. Each primary needs them, and a new one has none."""
         known, wanted = await ask(self.target, "FUNCTION", "LIST"), await ask(self.source, "FUNCTION", "LIST")
         if len(known) < len(wanted):
             await ask(self.target, "FUNCTION", "RESTORE", await ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
@@ -117,7 +119,7 @@ class SlotTransfer:
         self._until = until
 
     async def run(self) -> bool:
-        """False when the time was over before all keys had gone."""
+        """Move the slots. Return False if time ran out before all keys were moved."""
         target = self._ends.order.target_engine_id
         left = moving = await self._open()
         while left := await self._filled(left):
@@ -133,7 +135,7 @@ class SlotTransfer:
         return True
 
     async def _open(self) -> list[int]:
-        """The slots that do not belong to the target yet."""
+        """Open the slots. Return those that do not belong to the target yet."""
         told = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
         moving = _without(self._slots, told, "already the owner")
         _insist(reply for reply in told if "already the owner" not in str(reply))
@@ -144,20 +146,22 @@ class SlotTransfer:
         return moving
 
     async def _insist_on_roles(self, slots: Sequence[int]) -> None:
-        """That the source is empty counts only while it is the one who owns them, as the target sees it. When it was replaced
-        meanwhile, and has come back as a replica that begins to copy, the keys are with the promoted replica."""
+        """Check that the source is still the owner in the target's view: only then does its emptiness count. If it has been
+        replaced and returned
+        as a replica that starts to copy, the keys are with the promoted replica.
+        """
         source, target = self._ends.engine_id, self._ends.order.target_engine_id
         there, here = await view_of(self._ends.target), await view_of(self._ends.source)
         seen, own, taker = there.get(source), here.get(source), here.get(target)
         if not _leads(seen) or not seen.owns(slots):
-            raise EngineError("the source has been replaced meanwhile")
+            raise EngineError("the source has been replaced during the move")
         if not _leads(taker):
-            raise EngineError("the target has been replaced meanwhile")
+            raise EngineError("the target has been replaced during the move")
         if not _leads(own) or any(own.leaving.get(slot) != target for slot in slots):
-            raise EngineError("the source does not give these slots away any more")
+            raise EngineError("the source is no longer migrating these slots")
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
-        """Those that still have keys at the source."""
+        """Return the slots that still have keys at the source."""
         counts = await self._ends.count(slots)
         return [slot for slot, count in zip(slots, counts, strict=True) if count]
 
@@ -188,7 +192,7 @@ class SlotTransfer:
 
 
 async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
-    """The reply, in reasonable time. Raises EngineError."""
+    """Return the reply to a command, with a timeout. Raises EngineError."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await connection.execute(command, *argv)
@@ -197,7 +201,7 @@ async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
 
 
 async def view_of(connection: Connection) -> Mapping[str, ClusterLine]:
-    """The cluster as this shard sees it, by engine id."""
+    """Return the cluster as this shard sees it, by engine id."""
     return cluster_lines((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
 
 
@@ -216,7 +220,7 @@ async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...
 
 
 async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], state: Sequence[str]) -> list[Any]:
-    """CLUSTER SETSLOT for all of them at the same time; replies and errors in their order."""
+    """Send CLUSTER SETSLOT for all slots concurrently. Return replies and errors in their order."""
     orders = [
         ask(connection, "CLUSTER", "SETSLOT", str(slot), *state)
         for slot, connection in zip(slots, connections, strict=False)
@@ -225,12 +229,12 @@ async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], st
 
 
 def _insist(replies: Iterable[Any]) -> None:
-    """Raise the first error among them."""
+    """Raise the first error in `replies`."""
     for reply in replies:
         if isinstance(reply, BaseException):
             raise reply
 
 
 def _without(slots: Sequence[int], replies: Sequence[Any], words: str) -> list[int]:
-    """The slots whose reply does not say so."""
+    """Return the slots whose reply does not contain `words`."""
     return [slot for slot, reply in zip(slots, replies, strict=True) if words not in str(reply)]

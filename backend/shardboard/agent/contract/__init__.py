@@ -1,5 +1,5 @@
-"""All that console and agent may say to each other. JSON over HTTPS; every operation may be repeated. How two releases
-agree is in `protocol.py`.
+"""The interface between console and agent: JSON over HTTPS, all operations are idempotent. `protocol.py` describes
+compatibility between releases.
 
 | Call | Request | Reply |
 |---|---|---|
@@ -14,7 +14,7 @@ agree is in `protocol.py`.
 | POST /proxy/apply | ProxyState | ProxyReport |
 | GET /proxy | | ProxyReport |
 | POST /proxy/commands | ReadCommands | CommandCounts |
-| POST /drill | Drill | DrillReply; the fault begins and ends by itself |
+| POST /drill | Drill | DrillReply; the fault starts and ends automatically |
 | POST /shards/password | ChangePassword | list[CommandResult], one for each shard of the database on the node |
 | POST /shards/move_slots | MoveSlots | SlotsMoved |
 | POST /shards/hot_slots | HotSlots | list[SlotCounts] |
@@ -25,10 +25,10 @@ agree is in `protocol.py`.
 | POST /loads/remove | NamedLoad | LoadState |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | POST /logs | LogsOf | NodeLogs |
-| POST /certificate/request | | CertificateRequest: the agent has made a new key |
+| POST /certificate/request | | CertificateRequest: the agent has created a new key |
 | POST /certificate | AgentCertificate, for that key | CertificateReply |
 | POST /authorities | Authorities | CertificateReply |
-| GET /samples?after=N | | NDJSON stream of Sample, first the ring's newer ones, then one a second; an empty line is a pulse |
+| GET /samples?after=N | | NDJSON stream of Sample: newer ones from the ring, then one per second; empty lines are pulses |
 """
 
 from shardboard.agent.contract.base import Hex40, Message, Port

@@ -1,4 +1,4 @@
-"""What all messages have in common."""
+"""Base classes of all messages."""
 
 from typing import Annotated
 
@@ -10,12 +10,12 @@ Port = Annotated[int, Field(ge=1024, le=65535)]
 
 
 class Message(BaseModel):
-    """What the console says. A field that is not known is an order that would be forgotten: it is refused."""
+    """A message from the console. Unknown fields are rejected, because ignoring a field would ignore part of a request."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Reply(Message):
-    """What an agent says. Fields that a newer one has added are ignored (`protocol.py`)."""
+    """A message from an agent. Unknown fields, added by a newer agent, are ignored (`protocol.py`)."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

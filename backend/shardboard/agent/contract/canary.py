@@ -1,6 +1,5 @@
-"""Who writes to shards for the proxies, where no client does: a user of the engine that can do nothing else.
-
-Agents let every shard know it from birth; the console tells the proxies its password.
+"""The engine user for canary writes of the proxies. It has no other permissions.
+Agents configure it in each shard from the start; the console sends its password to the proxies.
 """
 
 import hashlib
@@ -10,18 +9,20 @@ from shardboard.agent.contract.proxies import ProxyCanary
 
 USER = "shardboard-canary"
 COMMAND = "zremrangebylex"
-"""Hardly anybody else uses it, so it is not counted as traffic of a shard."""
+"""Command of canary writes. It is rarely used by applications, so it is not counted as traffic of a shard."""
 RIGHTS = f"~shardboard:canary:* -@all +{COMMAND} +command"
-"""For what `engine/proxy/src/worker/canary.rs` sends, and for asking what the engine knows, which the first connection does."""
+"""For what `engine/proxy/src/worker/canary.rs` sends, and for COMMAND, which the first connection uses to read the engine's
+commands.
+"""
 
 
 def password(admin_password: str) -> str:
-    """Of one database: follows from a secret that console and agents have, and does not lead back to it."""
+    """Return the password for one database. It is derived from a secret of console and agents, which cannot be computed from it."""
     return hmac.new(admin_password.encode(), USER.encode(), hashlib.sha256).hexdigest()
 
 
 def order(admin_password: str, per_second: int) -> ProxyCanary | None:
-    """What the proxies of one database are told; `per_second` 0: none are to write."""
+    """Return the canary settings for the proxies of one database; None if `per_second` is 0 (no canary writes)."""
     if per_second == 0:
         return None
     return ProxyCanary(user=USER, password=password(admin_password), interval_ms=1000 // per_second)

@@ -1,4 +1,4 @@
-"""Messages about single commands: what the proxy of a node counted of them in the last minute."""
+"""Messages about single commands: what the proxy of a node counted in the last minute."""
 
 from typing import Annotated
 
@@ -7,12 +7,12 @@ from pydantic import Field
 from shardboard.agent.contract.base import Message, Reply
 
 MOST_COMMANDS = 128
-"""Of one database; the most used ones."""
+"""Maximum per database: the most used commands."""
 Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class ReadCommands(Message):
-    """Which databases to tell of."""
+    """Selects the databases to report."""
 
     uids: list[int] = Field(max_length=4096)
 
@@ -21,21 +21,21 @@ class CommandCount(Reply):
     """One command of one database."""
 
     name: str = Field(max_length=128)
-    """Lower case; `unknown`: what the engine does not know."""
+    """Lower case; `unknown` for commands that the engine does not know."""
     calls: Count
-    """Replies, errors included."""
+    """Replies, including errors."""
     errors: Count
     micros: Count
-    """That all replies of shards took together, from a request's arrival until its reply left."""
+    """Total duration of all shard replies in microseconds, from the arrival of a request until its reply was sent."""
     latency: list[tuple[Count, Count]]
-    """[highest microseconds, count] of these replies, in steps of 3 %; what the proxy answers by itself is not among them."""
+    """[highest microseconds, count] of these replies, in steps of 3 %. Replies that the proxy generates itself are not included."""
 
 
 class CommandCounts(Reply):
-    """What one proxy counted."""
+    """Counts of one proxy."""
 
     reason: str = ""
-    """Why it told nothing; empty when it did."""
+    """Why there are no counts; empty if there are."""
     seconds: float = Field(default=0.0, ge=0)
-    """How long was counted, up to 60."""
+    """Seconds counted, up to 60."""
     databases: dict[int, Annotated[list[CommandCount], Field(max_length=MOST_COMMANDS)]] = Field(default={})

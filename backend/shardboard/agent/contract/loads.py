@@ -1,4 +1,4 @@
-"""Messages about load generators: a process of this node that puts load on a database and tells what it measured, line by line."""
+"""Messages about load generators: processes on this node that put load on a database and report measurements line by line."""
 
 from typing import Annotated, Literal
 
@@ -9,23 +9,23 @@ from shardboard.agent.contract.base import Message, Reply
 LoadId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Tool = Literal["shardboard-load", "memtier_benchmark"]
 MOST_LINES = 600
-"""In one reply."""
+"""Maximum per reply."""
 
 
 class StartLoad(Message):
-    """One run of the generator. An id that is known already is not started again."""
+    """Starts one run of a load generator. A known id is not started again."""
 
     id: LoadId
     arguments: list[str]
     password: str = Field(default="", repr=False)
-    """Reaches the process by its environment, never by its arguments; memtier_benchmark has no other way than these."""
+    """The process receives it in its environment, never as an argument; only memtier_benchmark requires an argument."""
     tls: bool = False
-    """Whether the target wants it; its certificate is of the cluster's own authority."""
+    """Whether the target requires TLS; its certificate is from the cluster's private CA."""
     tool: Tool = "shardboard-load"
 
 
 class LoadState(Reply):
-    """`absent`: nothing is known of it; `ended`: what it has written is complete."""
+    """`absent`: the load is unknown; `ended`: its output is complete."""
 
     id: LoadId
     state: Literal["running", "ended", "absent"]
@@ -34,32 +34,32 @@ class LoadState(Reply):
 
 
 class ReadLoad(Message):
-    """Lines of one load are numbered from 1."""
+    """Reads lines of a load. They are numbered from 1."""
 
     id: LoadId
     after: int = Field(default=0, ge=0)
     wait: float = Field(default=0.0, ge=0.0, le=5.0)
-    """Seconds to wait for a new line when there is none yet."""
+    """Seconds to wait for a new line if there is none yet."""
 
 
 class LoadLines(Reply):
-    """The lines that come after, as many as fit, each a JSON object of the generator."""
+    """The next lines, as many as fit, each a JSON object of the generator."""
 
     id: LoadId
     state: Literal["running", "ended", "absent"]
     lines: list[str]
     said: str = ""
-    """The end of what an ended one wrote besides."""
+    """The end of other output of an ended load."""
 
 
 class NamedLoad(Message):
-    """One load by its id."""
+    """Selects one load by its id."""
 
     id: LoadId
 
 
 class LoadReports(Reply):
-    """The files that an ended load leaves; empty where it wrote none."""
+    """Report files of an ended load; empty if it wrote none."""
 
     id: LoadId
     memtier_json: str = ""

@@ -1,4 +1,4 @@
-"""Messages about what was logged."""
+"""Messages about logs."""
 
 from pydantic import Field
 
@@ -7,16 +7,16 @@ from shardboard.agent.contract.shards import EngineIds
 
 
 class LogsOf(Message):
-    """Of which shards the logs are wanted, besides those of the agent and its proxy."""
+    """Selects the shards whose logs are requested, in addition to those of the agent and its proxy."""
 
     uids: list[int]
     engine_ids: EngineIds = Field(default={})
 
 
 class NodeLogs(Reply):
-    """The ends of the logs of a machine, oldest line first. Empty: nothing was logged."""
+    """The last log lines of a machine, oldest first. Empty if nothing was logged."""
 
     agent: str = ""
     proxy: str = ""
     shards: dict[int, str] = Field(default={})
-    """By uid, of those that were wanted and are there."""
+    """By uid, for the requested shards that exist."""

@@ -1,4 +1,4 @@
-"""Messages about the machine itself."""
+"""Messages about the machine."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from shardboard.agent.contract.base import Hex40, Message, Reply
 
 
 class HostCheck(Reply):
-    """One setting of a machine. `costs` says what a wrong one costs, `mends` is the line that mends it."""
+    """One setting of a machine. `costs` describes the effect of a bad value, `mends` is the command or setting that fixes it."""
 
     name: str
     value: str
@@ -18,7 +18,7 @@ class HostCheck(Reply):
 
 
 class NodeFacts(Reply):
-    """What a machine is. Sizes in bytes."""
+    """Description of a machine. Sizes are in bytes."""
 
     hostname: str
     machine_id: str
@@ -29,74 +29,77 @@ class NodeFacts(Reply):
     os_family: str
     os_version: str
     total_memory: int
-    """Of the machine, or the share that the agent was told to use."""
+    """Of the machine, or the share that the agent may use."""
     storage_size: int
     storage_path: str
     agent_version: str
     engine_version: str
-    """Of `valkey-server`; empty when the binary is missing."""
+    """Version of `valkey-server`; empty if the binary is missing."""
     flash_path: str = ""
-    """Empty when the agent was given no flash."""
+    """Empty if the agent has no flash."""
     flash_size: int = 0
     memtier_version: str = ""
-    """Of the memtier_benchmark on the agent's PATH; empty when there is none."""
+    """Version of the memtier_benchmark on the agent's PATH; empty if there is none."""
     uptime: int
     """Seconds since the machine started."""
     host: list[HostCheck] = Field(default=[])
     probes_per_second: int | None = None
-    """PINGs and canary writes that each shard gets at most. None: the agent is of an earlier release."""
+    """Maximum number of PINGs and canary writes per shard. None: the agent is from an earlier release."""
 
 
 class CertificateRequest(Reply):
-    """For another certificate of the agent."""
+    """Request for a new certificate of the agent."""
 
     csr: str = ""
-    """PEM, with the public half of a new key."""
+    """PEM, with the public part of a new key."""
     refused: str = ""
-    """Why there is none; empty when there is."""
+    """Why there is no request; empty if there is one."""
 
 
 class AgentCertificate(Message):
-    """What the agent asked for."""
+    """The certificate that the agent requested."""
 
     certificate: str = Field(max_length=65_536)
-    """PEM. Shown from the next connection on."""
+    """PEM. Served from the next connection on."""
 
 
 class Authorities(Message):
-    """Whom the agent is to trust."""
+    """The CAs that the agent must trust."""
 
     certificates: str = Field(min_length=1, max_length=65_536)
-    """PEM, one after another. They count from the next connection on; open ones of others are closed."""
+    """PEM, concatenated. They apply to new connections; open connections of other CAs are closed."""
     bundle: str = Field(default="", max_length=262_144)
-    """PEM, for load generators: with the authorities above these, for programs that want a root."""
+    """PEM, for load generators: also contains the issuers of these CAs, for programs that need a root CA."""
 
 
 class CertificateReply(Reply):
-    """Whether the agent took it."""
+    """Whether the agent accepted it."""
 
     refused: str = ""
-    """Why it did not, and shows the one before; empty when it did."""
+    """Why the agent rejected it and keeps the previous one; empty if it accepted it."""
 
 
 class Drill(Message):
-    """A fault to rehearse. `reboot` kills all shards, `freeze` stops them for a while, and in both the agent is silent; `kill`
-    kills all shards and the agent itself, whose supervisor starts it again; `cut_off` takes the network away, `slow_network`
-    loses some of what arrives; `kill_shard` and `freeze_shard` concern one shard and leave the agent alone."""
+    """A fault for a failure drill. `reboot` kills all shards, `freeze` stops them for a while, and during both the agent is silent.
+    `kill` kills
+    all shards and the agent itself, which its supervisor restarts. `cut_off` isolates the node from the network, `slow_network`
+    drops some
+    incoming packets. `kill_shard` and `freeze_shard` affect one shard and not the agent.
+    """
 
     id: str
-    """An order that was heard before is not carried out again."""
+    """A request with a known id is not executed again."""
     kind: Literal["reboot", "kill", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
     seconds: float = Field(ge=1, le=120)
     uid: int | None = None
     engine_ids: list[Hex40] | None = None
-    """The shards that may be killed or stopped. None: all shards, as requested by a console of the release before."""
+    """The shards that may be killed or stopped. None: all shards, for a console of the previous release."""
     peers: list[str] = Field(default=[])
-    """Addresses of the other nodes, to be cut off from."""
+    """Addresses of the other nodes, from which this node is isolated."""
 
 
 class DrillReply(Reply):
-    """Whether it begins."""
+    """Whether the drill starts."""
 
     refused: str = ""
-    """Why this machine cannot do it; empty when it does."""
+    """Why this machine cannot run the drill; empty if it starts."""

@@ -1,9 +1,11 @@
-"""How console and agent agree on what they say: each tells its protocol's number, and neighbours understand each other.
-
-A release that changes a message raises PROTOCOL by one. What it may do, so that its neighbours work with it in both directions:
-add fields that have a default, make rows longer at their end, add calls. Who reads replies ignores what it does not know, and
-fills up what is missing; who asks leaves out what is as by default, so that what is left and not known is refused, never
-forgotten. Nothing is taken away before the neighbour does without it.
+"""Compatibility of console and agent: both send their protocol number, and adjacent protocols work together.
+A release that changes a message raises PROTOCOL by one. To remain compatible with its neighbours in both directions it may add
+fields with a
+default, append values to rows, and add calls. Receivers of replies ignore unknown fields and fill in missing ones. Senders of
+requests omit
+default values, so that an unknown field is always significant and is rejected instead of ignored. Nothing is removed before the
+adjacent
+release works without it.
 """
 
 import json
@@ -12,10 +14,12 @@ from collections.abc import Mapping
 PROTOCOL = 2
 HEADER = "Shardboard-Protocol"
 CONSOLE_NAME = "console.shardboard.internal"
-"""The console's name in TLS for agents that join: its certificate is of the authority whose fingerprint is in their token.
-No public authority signs names below .internal."""
+"""The console's TLS name for joining agents: its certificate is from the CA whose fingerprint is in the join token. No public CA
+issues
+certificates for names below .internal.
+"""
 FIRST = 1
-"""Spoken by those who do not say. They refuse fields and rows that they do not know."""
+"""Protocol of a peer that sends no number. Such peers reject unknown fields and longer rows."""
 
 ADDED: Mapping[str, frozenset[str]] = {
     "NodeFacts": frozenset({"flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}),
@@ -30,22 +34,22 @@ NODE_VALUES, SHARD_VALUES, ENDPOINT_VALUES = 20, 51, 11
 
 
 def told_by(header: str | None) -> int:
-    """The protocol that the other side speaks; 0 when that cannot be read."""
+    """Return the protocol of the peer; 0 if the header is invalid."""
     if header is None:
         return FIRST
     return int(header) if header.isascii() and header.isdigit() and len(header) < 6 else 0
 
 
 def apart(theirs: int, whose: str) -> str:
-    """Why two releases do not work together; empty when they do."""
+    """Return why two releases are incompatible; empty if they are compatible."""
     if abs(theirs - PROTOCOL) <= 1:
         return ""
     which = "older" if theirs < PROTOCOL else "newer"
-    return f"{whose} is of a release that is too much {which} (protocol {theirs}, here {PROTOCOL}): they may be one release apart"
+    return f"the release of {whose} is too much {which} (protocol {theirs}, here {PROTOCOL}); they can be at most one release apart"
 
 
 def line_for(line: bytes, protocol: int) -> bytes:
-    """A line of samples as this protocol knows it."""
+    """Return a line of samples as this protocol defines it."""
     if protocol > FIRST or not line.strip():
         return line
     sample = json.loads(line)

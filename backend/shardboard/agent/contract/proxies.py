@@ -9,7 +9,7 @@ from shardboard.agent.contract.shards import ShardTls
 
 
 class ProxyShard(Message):
-    """A shard as the proxy of a node must know it."""
+    """A shard as a node's proxy needs it."""
 
     uid: int
     engine_id: Hex40
@@ -17,22 +17,22 @@ class ProxyShard(Message):
     address: str
     port: Port
     slots: list[tuple[int, int]]
-    """Inclusive ranges; of a replica, none."""
+    """Inclusive ranges; empty for a replica."""
     endpoint_id: Hex40 | None = None
-    """The endpoint that a cluster-aware client is sent to for these slots."""
+    """Endpoint to which cluster-aware clients are redirected for these slots."""
 
 
 class ProxyEndpoint(Message):
     """One address of a database, served by the proxy of one node."""
 
     id: Hex40
-    """What a cluster-aware client takes for the id of a cluster node."""
+    """Cluster node id that cluster-aware clients see."""
     address: str
     port: Port
 
 
 class ProxyCanary(Message):
-    """Who writes to primaries for a proxy where no client does, so that it knows when they take writes."""
+    """Settings of canary writes, with which a proxy detects outages of primaries that have no client traffic."""
 
     user: str
     password: str = Field(repr=False)
@@ -40,12 +40,12 @@ class ProxyCanary(Message):
 
 
 class ServedDatabase(Reply):
-    """A database that a proxy has an endpoint for."""
+    """A database for which a proxy has an endpoint."""
 
     uid: int
     port: int
     engine_ids: list[str]
-    """Of its shards. They identify the database: uids and ports can repeat when a store is restored from a backup."""
+    """Engine ids of its shards. They identify the database: uids and ports can repeat when a store is restored from a backup."""
 
 
 class ProxyDatabase(Message):
@@ -54,31 +54,31 @@ class ProxyDatabase(Message):
     uid: int
     port: Port
     hides_cluster: bool
-    """One address hides all shards; else the proxy looks like the cluster node that owns its share of the slots."""
+    """True: one address hides all shards. False: the proxy presents itself as the cluster node that owns its share of the slots."""
     cluster: bool
     """Whether the shards are in cluster mode."""
     version: int
-    """Orders what the console says of the shards: an older list does not undo what a redirection has taught since."""
+    """Version of the shard list: an older list does not overwrite what the proxy has learned from redirections since."""
     access: int = 0
-    """Another number: the default user has another password, or none any more."""
+    """A different number means that the password of the default user has changed or was removed."""
     tls: bool
     max_connections: int
     """Per node; 0 = the proxy's own limit."""
     shards: list[ProxyShard]
     endpoints: list[ProxyEndpoint]
     shard_tls: ShardTls | None = None
-    """None: shards of other nodes are spoken to in clear."""
+    """None: unencrypted connections to shards on other nodes."""
     canary: ProxyCanary | None = None
-    """None: the proxy writes nothing by itself."""
+    """None: no canary writes."""
 
     @property
     def served(self) -> ServedDatabase:
-        """What identifies it."""
+        """The values that identify this database."""
         return ServedDatabase(uid=self.uid, port=self.port, engine_ids=sorted(shard.engine_id for shard in self.shards))
 
 
 class ProxyState(Message):
-    """All that the proxy of one node is to do. Without databases no process runs."""
+    """Complete state of one node's proxy. Without databases no process runs."""
 
     threads: int = Field(ge=1, le=256)
     databases: list[ProxyDatabase]
@@ -87,46 +87,48 @@ class ProxyState(Message):
 
 
 Millis = Annotated[int, Field(ge=0, le=2**43)]
-"""Since 1970, by the clock of the node that tells it."""
+"""Milliseconds since 1970, by the clock of the reporting node."""
 Requests = Annotated[int, Field(ge=0, le=2**62)]
 
 
 class Outage(Reply):
-    """A primary that answered the clients of this node's proxy no more. `uid`, `address`, `port` and `noticed_ms` name it; it is
-    told when it begins, and again when it is over."""
+    """A primary that stopped answering the clients of this node's proxy. `uid`, `address`, `port` and `noticed_ms` identify the
+    outage. It is
+    reported at its start and again at its end.
+    """
 
     uid: int
     """Of the database."""
     address: str = Field(max_length=64)
-    """Of the primary that was lost."""
+    """Of the lost primary."""
     port: Port
     slots: list[tuple[int, int]] = Field(max_length=16384)
-    """Inclusive ranges that it served."""
+    """Inclusive ranges of slots that it served."""
     last_success_ms: Millis | None
-    """When it answered a request for the last time; None: never."""
+    """Time of its last successful reply; None: never."""
     noticed_ms: Millis
     first_success_ms: Millis | None
-    """When it, or its promoted replica, answered a request for the first time after that; None: not yet."""
+    """Time of the first successful reply afterwards, from this primary or its promoted replica; None: not yet."""
     waited: Requests
-    """Requests that waited for a primary meanwhile, however that ended."""
+    """Requests that waited for a primary during the outage, whatever their result."""
     failed: Requests
-    """Those that were answered with an error, without having been executed."""
+    """Requests that failed with an error and were not executed."""
     lost: Requests
-    """Those that it had got and not answered, of which nobody knows."""
+    """Requests that the primary had received but not answered: it is unknown whether they were executed."""
     watched: bool = False
-    """Whether the proxy wrote by itself before and after: the times hold although no client asked."""
+    """Whether the proxy sent canary writes before and after, so that the times are exact even without client requests."""
 
 
 class ProxyReport(Reply):
-    """How the proxy of this node does."""
+    """State of this node's proxy."""
 
     state: Literal["absent", "running", "died"]
     detail: str = ""
-    """One sentence when it should run and does not."""
+    """One sentence if the proxy should be running but is not."""
     pid: int | None = None
     version: str = ""
     threads: int | None = None
     failures: dict[int, str] = Field(default={})
-    """Databases that it cannot serve, and why."""
+    """Databases that it cannot serve, with the reason."""
     serving: list[ServedDatabase] | None = None
-    """None: the agent is of the release before and does not report it."""
+    """None: the agent is from the previous release and does not report it."""

@@ -1,4 +1,4 @@
-"""What an agent tells of one second."""
+"""Samples: what an agent reports about one second."""
 
 from typing import Annotated, Literal, TypeVar
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 RING_SECONDS = 120
 MAX_OUTAGES = 256
-"""Of one sample, and the newest that an agent remembers."""
+"""Maximum number per sample, and number of the newest outages that an agent remembers."""
 PULSE_SECONDS = 0.2
-"""How often the stream of samples says something, so that silence is noticed before the next sample is missed."""
+"""Interval of pulses in the sample stream, so that silence is detected before the next sample is missed."""
 
 NODE_FIELDS = (
     "cpu_user",
@@ -38,9 +38,12 @@ NODE_FIELDS = (
     "pressure_memory",
     "flash_free",
 )
-"""Order of `Sample.node`: cpu_* are seconds since boot summed over the cores (nice is contained in user, irqs and steal in
-system), net/disk bytes since boot, memory and storage bytes (avail: for an ordinary user), agent_cpu seconds since its start,
-agent_rss bytes, pressure_* seconds since boot in which some task waited (PSI); None for what this kernel does not tell."""
+"""Order of `Sample.node`: cpu_* are seconds since boot summed over the cores (nice is contained in user, irqs and steal in system),
+net/disk
+bytes since boot, memory and storage bytes (avail: for unprivileged users), agent_cpu seconds since its start, agent_rss bytes,
+pressure_*
+seconds since boot in which some task waited (PSI). None for values that this kernel does not report.
+"""
 
 
 SHARD_FIELDS = (
@@ -99,13 +102,18 @@ SHARD_FIELDS = (
     "oom_errors",
     "cluster_down",
 )
-"""Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses,
-connections, net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full),
-and seconds of processor: cpu and main_cpu_system of the main thread,
-process_cpu_* of all threads, fork_cpu_* of children that ended. The rest are gauges; is_primary, loading, link_up,
-aof_rewriting, saving, syncing and cluster_down (a primary that refuses requests, as it believes its cluster to be broken) are 0
-or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median one, avg_ttl
-milliseconds, last_save epoch seconds, engine_version 90102 for Valkey 9.1.2. The agent's own commands and bytes are subtracted."""
+"""Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses, connections,
+net_* (bytes),
+evicted, expired, sync_*, oom_errors (commands refused because memory is full), and CPU seconds: cpu and main_cpu_system of the main
+thread,
+process_cpu_* of all threads, fork_cpu_* of ended child processes. The others are gauges: is_primary, loading, link_up,
+aof_rewriting,
+saving, syncing and cluster_down (a primary that rejects requests because it considers its cluster broken) are 0 or 1, ping_ms is
+the slowest
+PING of the second and ping_p50_ms the median, avg_ttl is in milliseconds, last_save in epoch seconds, engine_version is 90102 for
+Valkey
+9.1.2. The agent's own commands and bytes are subtracted.
+"""
 
 
 TIER_FIELDS = (
@@ -115,9 +123,12 @@ TIER_FIELDS = (
     *("promotions", "demotions_clean", "demotions_dirty", "queue_length", "ram_limit_bytes"),
     *("read_errors", "checksum_errors", "flash_state", "flash_read_p50_us", "flash_read_p99_us", "overhead"),
 )
-"""Order of a shard's values in `Sample.tiers`, as the module for flash tells them. Counters: {fetch,write,del}_* (keys whose value
-was in RAM, or on flash), flash_{read,write}_bytes, flash_{reads,writes}, promotions, demotions_*, *_errors. flash_state: 0 ok, 1
-full, 2 failing. overhead: bytes of RAM that hold no value, as the engine tells them."""
+"""Order of a shard's values in `Sample.tiers`, as reported by the flash module. Counters: {fetch,write,del}_* (keys whose value was
+in RAM
+or on flash), flash_{read,write}_bytes, flash_{reads,writes}, promotions, demotions_*, *_errors. flash_state: 0 ok, 1 full, 2
+failing.
+overhead: bytes of RAM that hold no value, as reported by the engine.
+"""
 
 
 ENDPOINT_FIELDS = (
@@ -136,36 +147,38 @@ ENDPOINT_FIELDS = (
     "blocking_res",
 )
 """Order of `EndpointReading.values`: requests and responses, bytes, connections opened and rejected, all counted within the
-interval; `conns` are open at its end. Requests that wait on purpose are blocking, and none of the others."""
+interval;
+`conns` is the number open at its end. Requests that wait intentionally count as blocking only.
+"""
 
 
 Micros = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class EndpointReading(Reply):
-    """What one proxy did for one database in one interval."""
+    """Activity of one proxy for one database in one interval."""
 
     values: list[float]
     errors: dict[str, int]
-    """Replies that were errors, by kind; those that did not occur are left out."""
+    """Error replies by kind; kinds that did not occur are omitted."""
     latency: dict[Literal["read", "write", "other", "blocking"], list[tuple[int, int]]]
     """Per kind of command, buckets of an HdrHistogram with three significant digits: (highest microseconds, count)."""
 
     @property
     def connections(self) -> int:
-        """Open at the end of the interval."""
+        """Connections open at the end of the interval."""
         return int(self.values[ENDPOINT_FIELDS.index("conns")])
 
 
 class ProxyReading(Reply):
-    """The proxy of a node in one second."""
+    """Activity of a node's proxy in one second."""
 
     seconds: float = Field(gt=0)
-    """Length of the interval that is counted in."""
+    """Length of the interval to which the counts refer."""
     pid: int
     threads: int
     cpu: float
-    """Seconds since its start."""
+    """CPU seconds since its start."""
     rss: int
     databases: dict[int, EndpointReading]
 
@@ -175,30 +188,32 @@ class Sample(Reply):
 
     seq: int = Field(ge=0)
     boot: str = Field(pattern=r"^[0-9a-f]{32}$")
-    """Identity of the agent process: sequence numbers start again when it changes."""
+    """Identity of the agent process: sequence numbers restart when it changes."""
     t: int = Field(ge=0, le=2**40)
-    """The second it belongs to, epoch."""
+    """The second that the sample describes, epoch."""
     at: float
     """When it was complete, epoch seconds."""
     node: list[float | None]
     shards: dict[int, list[float | None]]
     tiers: dict[int, list[float | None]] = Field(default={})
-    """Beside `shards`, of those on flash."""
+    """In addition to `shards`, for those on flash."""
     missing: dict[int, str]
-    """Shards that run but gave no values in this second, and why."""
+    """Running shards without values in this second, with the reason."""
     died: dict[int, str]
-    """Shards whose process ended, and what is known of the reason."""
+    """Shards whose process has ended, with the reason if known."""
     pings: dict[int, list[Micros]] = Field(default={})
-    """Microseconds that each PING of this second took, of all shards of a database together."""
+    """Duration of each PING of this second in microseconds, for all shards of a database together."""
     proxy: ProxyReading | None = None
-    """None when no proxy runs here, or when it did not tell in time."""
+    """None if no proxy runs here or it did not report in time."""
     outages: list[Outage] = Field(default=[], max_length=MAX_OUTAGES)
-    """What the proxy told of since the sample before; in the first sample of a stream all that the agent remembers, so that a
-    console that was away, whatever for, misses none."""
+    """Outages that the proxy has reported since the previous sample. The first sample of a stream has all that the agent remembers,
+    so that a
+    console that was disconnected misses none.
+    """
 
 
 def fitted(sample: Sample) -> Sample:
-    """With rows of the lengths that are known here: a neighbour's may be shorter, or longer."""
+    """Return the sample with rows of the lengths defined here: an adjacent release can send shorter or longer ones."""
     changed: dict[str, object] = {}
     if len(sample.node) != len(NODE_FIELDS):
         changed["node"] = _fit(sample.node, len(NODE_FIELDS), None)

@@ -1,4 +1,4 @@
-"""Messages about shards: what to start, what became of it, commands for them."""
+"""Messages about shards: requests to start, change and remove them, their outcomes, and commands."""
 
 from typing import Literal
 
@@ -7,12 +7,16 @@ from pydantic import Field
 from shardboard.agent.contract.base import Hex40, Hex64, Message, Port, Reply
 
 EngineIds = dict[int, Hex40]
-"""Engine id of each shard by uid. Uids can repeat when a store is restored from a backup; engine ids are random and never do.
-A shard whose recorded engine id differs is treated as absent. A console of the release before sends none."""
+"""Engine id of each shard by uid. Uids can repeat when a store is restored from a backup; engine ids are random and unique. A shard
+whose
+recorded engine id differs is treated as absent. A console of the previous release sends none.
+"""
 
 APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
-"""Of the engine's user `default`. Not its administration, which could read the password of replication and undo what the console
-arranged, nor what `domain/acl_rules.py` keeps from all others, too."""
+"""Rights of the engine's user `default`. They exclude administration, which could read the replication password and undo the
+console's
+configuration, and what `domain/acl_rules.py` forbids for all users.
+"""
 
 
 class Peer(Message):
@@ -42,50 +46,52 @@ class ShardSpec(Message):
     bus_port: Port
     role: Literal["master", "slave"]
     primary: tuple[str, Port] | None = None
-    """Where a replica outside cluster mode replicates from."""
+    """Address and port of a replica's primary outside cluster mode."""
     swap_with: Hex40 | None = None
-    """For a primary: be born as the replica of this shard (its own future replica, not running yet), to be promoted with
-    TAKEOVER. A process that starts as primary refuses writes for two seconds, one that is promoted does not."""
+    """For a primary: start as the replica of this shard (its own future replica, not running yet), to be promoted with TAKEOVER. A
+    process
+    that starts as primary rejects writes for two seconds, a promoted one does not.
+    """
 
 
 class ShardTls(Message):
-    """What shards and proxies of one database prove to each other that they are of it. PEM."""
+    """Credentials (PEM) with which shards and proxies of one database authenticate to each other."""
 
     authorities: str
-    """One or more: while they are replaced, all count."""
+    """One or more CAs: during a replacement all are trusted."""
     certificate: str
     key: str = Field(repr=False)
 
 
 class TierSpec(Message):
-    """Of a database on flash, per shard."""
+    """Flash limits of a database, per shard."""
 
     ram_limit: int
-    """Bytes of memory above which values go to flash; 0 = all stay in RAM."""
+    """Bytes of memory above which values are moved to flash; 0 = all values stay in RAM."""
     flash_limit: int
     """Bytes of values on flash; 0 = no limit."""
 
 
 class BdbSpec(Message):
-    """What the shards of one database have in common."""
+    """Settings that all shards of one database share."""
 
     uid: int
     cluster: bool
     peers: list[Peer]
     admin_password: str
     other_admin_passwords_sha256: list[Hex64] = Field(default=[])
-    """By which the shard lets agents and replicas in, too: the one that is being brought to the others in its place."""
+    """Other passwords that the shard accepts from agents and replicas: the new one while it is being distributed."""
     client_password: str
-    """Of the engine's default user; empty = no password."""
+    """Password of the engine's default user; empty = no password."""
     other_passwords_sha256: list[Hex64] = Field(default=[])
-    """By which the default user gets in, too."""
+    """Other passwords that the default user can use."""
     default_user: bool = True
     disabled_commands: list[str] = Field(default=[])
-    """Rules that take commands away from the default user, such as `-flushall`."""
+    """ACL rules that remove commands from the default user, such as `-flushall`."""
     maxmemory: int
     """Bytes per shard; 0 = unlimited."""
     tier: TierSpec | None = None
-    """None for a database that is not on flash."""
+    """None for a database without flash."""
     eviction_policy: str
     appendonly: bool
     appendfsync: Literal["always", "everysec"]
@@ -95,47 +101,51 @@ class BdbSpec(Message):
     hz: int
     maxclients: int
     io_threads: int = Field(default=1, ge=1, le=128)
-    """Of each shard, its main thread included."""
+    """Threads of each shard, including its main thread."""
     tls: ShardTls | None = None
-    """None: its shards speak in clear with each other and with proxies of other nodes."""
+    """None: unencrypted connections between its shards and from proxies of other nodes."""
 
 
 class StartShards(Message):
-    """Starts new shards. A running shard with the same engine id is left alone; a dead one is never started again."""
+    """Starts new shards. A running shard with the same engine id is not changed; a dead one is never restarted."""
 
     bdb: BdbSpec
     shards: list[ShardSpec]
 
 
 class RestartShards(Message):
-    """Starts dead shards again where they are, from what they have on disk; one that runs is left alone."""
+    """Restarts dead shards in place from their data on disk. Running shards are not changed."""
 
     uids: list[int]
     engine_ids: EngineIds = Field(default={})
     discard_data: bool = False
-    """Start empty, whatever is on disk. Without it, one that has nothing there is not started."""
+    """Start empty, ignoring data on disk. Without it, a shard that has no data on disk is not started."""
 
 
 class EndHung(Message):
-    """Ends processes that do not answer, even when they are asked once more; one that answers, or that a signal has stopped, is
-    left alone. Their files stay."""
+    """Kills processes that still do not reply when they are checked again. Processes that reply, or that a signal has stopped, are
+    not killed.
+    Their files stay.
+    """
 
     uids: list[int]
     engine_ids: EngineIds = Field(default={})
 
 
 class RenewCertificates(Message):
-    """From now on the shards of this database on this node prove themselves by other certificates. Connections stay."""
+    """Replaces the certificates of this database's shards on this node. Open connections are kept."""
 
     bdb_uid: int
     engine_ids: list[Hex40] = Field(default=[])
-    """The shards concerned. Empty: all shards with this `bdb_uid`, as requested by a console of the release before."""
+    """The affected shards. Empty: all shards with this `bdb_uid`, for a console of the previous release."""
     tls: ShardTls
 
 
 class ChangePassword(Message):
-    """From now on the agent commands the shards of this database on this node by another password, which they know already, and
-    replicas use it with their primaries."""
+    """Makes the agent use another admin password for this database's shards on this node, and replicas use it with their primaries.
+    The shards
+    already accept it.
+    """
 
     bdb_uid: int
     engine_ids: list[Hex40] = Field(default=[])
@@ -144,12 +154,12 @@ class ChangePassword(Message):
 
 
 class RemoveShards(Message):
-    """Ends the processes and deletes the files of shards, their data included."""
+    """Kills the processes and deletes the files of shards, including their data."""
 
     uids: list[int]
     engine_ids: EngineIds = Field(default={})
     dead_only: bool = False
-    """Refuse to touch a shard that runs: the caller believes it dead, and may be late."""
+    """Do not touch a running shard: the caller believes it is dead, but may be wrong."""
 
 
 class ShardOutcome(Reply):
@@ -160,11 +170,11 @@ class ShardOutcome(Reply):
     )
     reason: str = ""
     saved_at: float | None = None
-    """Of a restart: when the data that it was started from were last written; epoch seconds."""
+    """After a restart: when the data that it was started from was last written; epoch seconds."""
 
 
 class ShardReport(Reply):
-    """What the agent knows of a shard in its care."""
+    """State of a shard that the agent supervises."""
 
     uid: int
     bdb_uid: int
@@ -178,7 +188,7 @@ class ShardReport(Reply):
     port: int | None = None
     bus_port: int | None = None
     memory: int = 0
-    """Bytes that its database may use in it; 0 = unlimited or unknown."""
+    """Bytes of memory that its database may use in it; 0 = unlimited or unknown."""
     flash: int = 0
     """Bytes of flash that its database may use in it."""
 
@@ -196,14 +206,13 @@ class CommandResult(Reply):
     uid: int
     ok: bool
     reply: str = ""
-    """Text of the reply, or of the error."""
+    """Text of the reply or of the error."""
 
 
 class MoveSlots(Message):
     """Moves hash slots with their keys from a local primary to another one, for at most about `seconds`.
-
-    What is under way when the time is over stays as it is, and goes on when the order is repeated. Slots that the target
-    owns already count as moved."""
+    Unfinished moves stay as they are and continue when the request is repeated. Slots that the target already owns count as moved.
+    """
 
     uid: int
     """The source."""
@@ -214,28 +223,28 @@ class MoveSlots(Message):
     """Of the target."""
     port: Port
     slots: list[tuple[int, int]]
-    """First and last of each range."""
+    """First and last slot of each range."""
     seconds: float = Field(gt=0, le=20)
     fast: bool = False
-    """Take no account of what clients notice."""
+    """Ignore effects on clients."""
 
 
 class SlotsMoved(Reply):
-    """What one order has achieved."""
+    """Progress of one request."""
 
     count: int
-    """How many slots, in the given order, belong to the target now; source and target have both agreed to that."""
+    """How many slots, in the given order, belong to the target now; source and target have both confirmed that."""
     keys: int
     reason: str = ""
-    """Why it ended before its time, when something was in the way."""
+    """Why it ended early; empty if it did not."""
     rest: float = Field(default=0.0, ge=0.0, le=3600.0)
-    """Seconds for which no shard of the database is to be told to move slots, so that clients hardly notice."""
+    """Seconds during which no shard of the database should move slots, to limit the effect on clients."""
 
 
 class ProbeTarget(Message):
-    """A shard of another node, to be asked whether it answers."""
+    """A shard of another node that is checked for a reply."""
 
     address: str
     port: Port
     tls: bool = False
-    """Whether it speaks TLS only."""
+    """Whether it only accepts TLS."""

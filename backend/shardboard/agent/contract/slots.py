@@ -1,4 +1,4 @@
-"""Messages about what single hash slots cost: keys, processor time, bytes."""
+"""Messages about the cost of single hash slots: keys, CPU time, bytes."""
 
 from typing import Literal
 
@@ -12,31 +12,33 @@ MOST_ROWS = 512
 
 
 class HotSlots(Message):
-    """Which slots of local primaries have the highest counts of one metric."""
+    """Requests the slots of local primaries with the highest counts of one metric."""
 
     uids: list[int] = Field(max_length=512)
     engine_ids: EngineIds = Field(default={})
     by: Metric
     limit: int = Field(ge=1, le=MOST_ROWS)
-    """Slots of each shard, at most."""
+    """Maximum number of slots per shard."""
 
 
 SlotCount = tuple[int, int, int | None, int | None, int | None]
-"""Slot, keys, microseconds of processor time, bytes in, bytes out. Time and bytes only rise; None where the engine does not
-count them."""
+"""Slot, keys, microseconds of CPU time, bytes in, bytes out. Time and bytes are counters; None if the engine does not count them.
+"""
 
 
 class SlotCounts(Reply):
-    """What one shard has counted, the highest first."""
+    """Counts of one shard, highest first."""
 
     uid: int
     reason: str = ""
-    """Why there are none; empty when there may be."""
+    """Why there are no counts; empty otherwise."""
     at: float = 0.0
-    """When it was asked, by the clock of its node; epoch seconds."""
+    """When it was polled, by the clock of its node; epoch seconds."""
     run_id: str = ""
-    """Of the process that counted: another one began anew."""
+    """Of the counting process: a new process starts at zero."""
     started_at: float | None = None
-    """When that process began; epoch seconds. A slot that came later was counted from then on, and so was everything after
-    CONFIG RESETSTAT."""
+    """When that process started; epoch seconds. Slots that were added later, and all slots after CONFIG RESETSTAT, are counted from
+    that
+    moment on.
+    """
     slots: list[SlotCount] = Field(default=[])
