@@ -222,7 +222,7 @@ class Supervisor:
             try:
                 async with asyncio.timeout(HUNG_SECONDS):
                     await (await shard.connect()).execute("PING")
-                return left("it responds")
+                return left("it answers")
             except EngineError as error:
                 return left(str(error))
             except TimeoutError:
@@ -346,7 +346,7 @@ class Supervisor:
             elif clock() - begun > READY_SECONDS:
                 send(shard, signal.SIGKILL)
                 await gone(shard, STOP_SECONDS)
-                self._mark_died(shard, f"it did not respond within {READY_SECONDS} s")
+                self._mark_died(shard, f"it did not answer within {READY_SECONDS} s")
             else:
                 # Poll less often the longer it takes: polling hundreds of processes constantly would slow them down.
                 await asyncio.sleep(min(max(0.01, (clock() - begun) / 10), 0.5))

@@ -147,7 +147,7 @@ class Proxy:
                     while not set(order.uids) <= (answer := _counted(await self._commands.get())).databases.keys():
                         pass
             except TimeoutError:
-                return CommandCounts(reason=f"its proxy did not respond within {ANSWER_SECONDS} s")
+                return CommandCounts(reason=f"its proxy did not answer within {ANSWER_SECONDS} s")
             except (KeyError, ValueError) as error:
                 log.warning("proxy: invalid command counts: %s", error)
                 return CommandCounts(reason="its proxy returned invalid command counts")
@@ -181,7 +181,7 @@ class Proxy:
                 await self._connect()
             await self._instruct()
         except (ProxyError, OSError, TimeoutError) as error:
-            reason = str(error) or f"it did not respond within {ANSWER_SECONDS} s"
+            reason = str(error) or f"it did not answer within {ANSWER_SECONDS} s"
             if reason != self._report.detail:
                 log.warning("proxy: %s", reason)
             self._hang_up()

@@ -55,7 +55,7 @@ class Readings:
 
     async def take(self, shards: Sequence[Shard], timeout: float) -> list[Outcome]:
         """Return one outcome per shard, in the same order, after at most `timeout` seconds."""
-        late = f"it did not respond to INFO within {timeout} s"
+        late = f"it did not answer INFO within {timeout} s"
         self._round += 1
         every = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
         looks = [

@@ -305,7 +305,7 @@ async def test_the_certificate_is_renewed_while_it_runs(
 ) -> None:
     first = await agents.look_at_certificate(agent)
     request = await agents.request_certificate(agent)
-    with pytest.raises(AgentRefused, match="rejected its new certificate: it is not for the key"):
+    with pytest.raises(AgentRefused, match="rejected its new certificate: the certificate does not match the key"):
         await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS, 30))
     assert await agents.look_at_certificate(agent) == first
     renewed = authority.sign_agent(request, ADDRESS, 30)
@@ -322,7 +322,7 @@ async def test_the_certificate_is_renewed_while_it_runs(
 
 
 async def test_a_certificate_that_was_not_asked_for(agent: NodeRef, agents: HttpAgents, authority: Authority) -> None:
-    with pytest.raises(AgentRefused, match="made no request"):
+    with pytest.raises(AgentRefused, match="made no certificate request"):
         await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS))
 
 
@@ -333,11 +333,11 @@ async def test_the_authority_is_replaced_while_it_runs(tmp_path: Path, root: Pat
     agents = HttpAgents(authority.client_ssl_context)
     async with serving(root, authority) as agent:
         (stolen := tmp_path / "stolen.pem").write_bytes((authority.directory / "client.pem").read_bytes())
-        with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*does not take its certificate"):
+        with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*do not accept its certificate"):
             await agents.tell_authorities(agent, new_signer().pem, "")
         with pytest.raises(AgentRefused, match="cannot be used"):
             await agents.tell_authorities(agent, "nonsense", "")
-        with pytest.raises(AgentRefused, match="does not hold yet by this machine's clock"):
+        with pytest.raises(AgentRefused, match="is not valid yet by this machine's clock"):
             await agents.tell_authorities(agent, authority.ca_pem + early().pem, "")
         authority.announce()
         await agents.tell_authorities(agent, authority.trusted, authority.bundle)

@@ -39,8 +39,8 @@ def test_what_was_given_is_told_to_the_console(settings: AgentSettings) -> None:
 def test_a_flash_that_cannot_be_used_is_refused(settings: AgentSettings, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for changes, sentence in (
-        ({"flash": None}, "--flash must say where"),
-        ({"flash": tmp_path / "file"}, "cannot be used: File exists"),
+        ({"flash": None}, "--flash-size needs --flash"),
+        ({"flash": tmp_path / "file"}, "is not usable: File exists"),
         ({"flash_size": 2**60}, "its? ?file system|but the file system"),
         ({"tier": "/nowhere.so"}, "was not found .*/nowhere.so"),
     ):

@@ -45,7 +45,7 @@ def test_on_loopback_nobody_reaches_the_node(calls: Path) -> None:
 
 def test_what_it_cannot_do(calls: Path) -> None:
     assert Partition("fd00::2", ["fd00::1"]).refusal() == "only nodes with IPv4 addresses can be cut off"
-    assert Partition("10.0.0.2", ["10.0.0.2"]).refusal() == "there is nobody to cut this node off from"
+    assert Partition("10.0.0.2", ["10.0.0.2"]).refusal() == "there is no other node to cut this one off from"
 
 
 @pytest.mark.parametrize(

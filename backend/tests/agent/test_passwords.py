@@ -63,7 +63,7 @@ async def test_one_that_the_shard_does_not_know_changes_nothing(node: Farm) -> N
 async def test_a_shard_that_does_not_run_says_so(node: Farm) -> None:
     node[1].shards[1].state = "died"
     [result] = await passwords.change(node[1], order())
-    assert (result.ok, result.reply) == (False, "it does not run")
+    assert (result.ok, result.reply) == (False, "the shard is not running")
     node[1].shards[1].state = "running"
     assert await passwords.change(node[1], ChangePassword(bdb_uid=2, password=FRESH)) == []
 

@@ -96,7 +96,7 @@ async def test_requests_for_another_engine_id_change_nothing(node: Farm) -> None
     process.kill()
     await until(lambda: node[1].check() or shard.state == "died")
     [restarted] = await node[1].restart([1], discard_data=True, engine_ids=other)
-    assert (restarted.ok, restarted.reason) == (False, "its files are gone")
+    assert (restarted.ok, restarted.reason) == (False, "its files no longer exist")
     assert shard.state == "died"
     assert all(outcome.ok for outcome in await node[1].remove([1], engine_ids={1: shard.record.spec.engine_id}))
     assert directories(node) == []
@@ -108,7 +108,7 @@ async def test_a_directory_without_a_readable_record_is_not_replaced(node: Farm)
     (directory / render.LOG).write_text("it ran, so there may be data\n")
     await node.restart_agent()
     [outcome] = await node[1].start(request(lone(7)))
-    assert "holds a shard without a readable record" in outcome.reason
+    assert "contains a shard without a readable record" in outcome.reason
     assert (directory / render.LOG).exists()
 
 
@@ -161,7 +161,7 @@ async def test_a_shard_that_died_without_its_agent_stays_dead_for_every_later_on
     for _ in range(2):
         await node.restart_agent()
         assert node[1].shards[1].state == "died"
-        assert node[1].shards[1].detail == "its process ended while the agent was away"
+        assert node[1].shards[1].detail == "its process ended while the agent was not running"
         [outcome] = await node[1].start(request(lone(1)))
         assert outcome.code == "process_died"
     assert not node.engines()
@@ -288,12 +288,12 @@ async def test_a_shard_that_hangs_is_ended_and_one_that_answers_or_is_stopped_is
     assert [(outcome.uid, outcome.ok, outcome.reason) for outcome in outcomes] == [
         (1, False, "it answers"),
         (2, True, ""),
-        (3, False, "a signal has stopped its process"),
+        (3, False, "its process is stopped by a signal"),
         (4, False, "it is not running"),
     ]
     assert not hung.is_running()
     assert [node[1].shards[uid].state for uid in (1, 2, 3)] == ["running", "died", "running"]
-    assert node[1].shards[2].detail == "it hung, and was ended"
+    assert node[1].shards[2].detail == "it was hung and has been killed"
 
 
 async def test_removing_what_is_not_there_is_fine(node: Farm) -> None:
@@ -320,7 +320,7 @@ async def test_a_used_port_is_named_and_the_others_start(node: Farm) -> None:
     with listening(address, lone(1).port):
         taken, free = await node[1].start(request(lone(1), lone(2)))
     assert (taken.ok, taken.code) == (False, "port_in_use")
-    assert taken.reason == f"port 20001 is in use on {address} by a process that is not ours"
+    assert taken.reason == f"port 20001 is in use on {address} by another process"
     assert free.ok
     assert directories(node) == ["2"]
 
@@ -512,13 +512,13 @@ async def test_nothing_on_disk_is_no_reason_to_start_empty_unless_that_is_said(n
     await ask(node[1].shards[1], "SET", "key", "value")
     await crash(node, 1)
     [outcome] = await node[1].restart([1], discard_data=False)
-    assert (outcome.ok, outcome.code, outcome.reason) == (False, "no_data", "it has nothing on disk to start from")
+    assert (outcome.ok, outcome.code, outcome.reason) == (False, "no_data", "it has no data on disk to start from")
     assert node[1].shards[1].state == "died"
     [outcome] = await node[1].restart([1], discard_data=True)
     assert (outcome.ok, outcome.saved_at) == (True, None)
     assert await ask(node[1].shards[1], "EXISTS", "key") == 0
     [outcome] = await node[1].restart([7], discard_data=True)
-    assert (outcome.ok, outcome.reason) == (False, "its files are gone")
+    assert (outcome.ok, outcome.reason) == (False, "its files no longer exist")
 
 
 async def test_discarding_deletes_what_is_on_disk(node: Farm) -> None:

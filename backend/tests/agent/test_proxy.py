@@ -148,7 +148,7 @@ async def test_a_second_is_counted_by_kind(node: Proxied) -> None:
 
 
 async def test_commands_are_told_when_asked_and_who_waits_is_counted_apart(node: Proxied) -> None:
-    assert (await node.proxy.commands(ReadCommands(uids=[1]))).reason == "its proxy does not run"
+    assert (await node.proxy.commands(ReadCommands(uids=[1]))).reason == "its proxy is not running"
     await node.proxy.apply(node.state())
     seconds = await node.seconds()
     await node.say(b"SET a 1")
@@ -173,7 +173,7 @@ async def test_one_that_would_speak_in_clear_to_encrypted_shards_is_given_none(n
     sealed = state.databases[0].model_copy(update={"uid": 2, "port": PORT + 1, "shard_tls": tls})
     report = await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, sealed]}))
     assert list(report.failures) == [2]
-    assert "release that cannot speak" in report.failures[2]
+    assert "release that cannot connect" in report.failures[2]
     assert await node.say(b"PING") == b"+PONG\r\n"
     # An agent that starts anew lets the installed one take over.
     node.proxy._hang_up()
@@ -319,7 +319,7 @@ async def test_a_kept_database_is_served_and_its_port_is_not_given_away(node: Pr
     for _ in range(2):
         report = await node.proxy.apply(ProxyState(threads=2, databases=others, keep=report.serving[:1]))
         assert sorted(report.failures) == [1, 2]
-        assert "is in use by a database that the store of the console does not contain" in report.failures[2]
+        assert "is in use by a database that the console's store does not contain" in report.failures[2]
         assert report.serving is not None
         assert sorted((each.uid, each.port) for each in report.serving) == [(1, PORT), (3, PORT + 2)]
         report = report.model_copy(update={"serving": [each for each in report.serving if each.uid == 1]})

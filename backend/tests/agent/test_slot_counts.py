@@ -61,7 +61,7 @@ async def test_valkey_8_counts_keys_only_and_is_never_told_to_count_more(tmp_pat
         shard = supervisor.shards[1]
         await ask(shard, "SET", "{hot}", "x")
         [told] = await hottest(supervisor, order(1))
-        assert told.reason.endswith("counts keys only; processor time and bytes need Valkey 9")
+        assert told.reason.endswith("counts only keys; CPU time and bytes need Valkey 9")
         [told] = await hottest(supervisor, order(1, by="key_count"))
         assert told.slots[0] == (slot_of("hot"), 1, None, None, None)
         assert await ask(shard, "CONFIG", "GET", SETTING) == [SETTING, "no"]

@@ -58,9 +58,9 @@ async def test_all_proxies_are_asked_and_joined(client: httpx.AsyncClient) -> No
 
 
 async def test_who_does_not_tell_is_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
-    agents.command_counts[2] = CommandCounts(reason="its proxy is of a release that does not count commands")
+    agents.command_counts[2] = CommandCounts(reason="its proxy is from a release that does not count commands")
     some = await shown(client)
-    assert some["detail"].startswith("1 of 2 proxies return data about commands. Node 2: its proxy is of a release")
+    assert some["detail"].startswith("1 of 2 proxies return data about commands. Node 2: its proxy is from a release")
     assert some["commands"][0]["calls_per_second"] == 10.0
     agents.command_counts.clear()
     none = await shown(client)

@@ -206,6 +206,6 @@ async def test_an_agent_may_be_one_release_ahead_and_no_more(
     wanted = body(await token_of(client)) | {"facts": {**FACTS.model_dump(), "of_the_next_release": 1}}
     refused = await agent.post("/v1/bootstrap/join", json=wanted, headers={protocol.HEADER: str(protocol.PROTOCOL + 2)})
     assert (refused.status_code, refused.json()["error_code"]) == (406, "wrong_release")
-    assert refused.json()["description"].startswith("The agent is of a release that is too much newer")
+    assert refused.json()["description"].startswith("The agent is too new (protocol")
     reply = await agent.post("/v1/bootstrap/join", json=wanted, headers={protocol.HEADER: str(protocol.PROTOCOL + 1)})
     assert reply.status_code == 200, reply.text

@@ -158,7 +158,7 @@ def test_shards_of_valkey_8_are_replaced_for_threads_under_writes(cluster: Local
     with movement.Writer(cluster, uid) as writer:
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
         cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
-        assert "processor time and bytes need Valkey 9" in ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))["detail"]
+        assert "CPU time and bytes need Valkey 9" in ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))["detail"]
         by_keys = ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot", params={"by": "key_count"}))
     assert (by_keys["detail"], by_keys["slots"][0]["key_count"] > 0) == ("", True)
     assert (writer.lost(), _pids(cluster, uid) & before) == ([], set())

@@ -44,8 +44,8 @@ def apart(theirs: int, whose: str) -> str:
     """Return why two releases are incompatible; empty if they are compatible."""
     if abs(theirs - PROTOCOL) <= 1:
         return ""
-    which = "older" if theirs < PROTOCOL else "newer"
-    return f"the release of {whose} is too much {which} (protocol {theirs}, here {PROTOCOL}); they can be at most one release apart"
+    which = "old" if theirs < PROTOCOL else "new"
+    return f"{whose} is too {which} (protocol {theirs}, here {PROTOCOL}): console and agents can be at most one release apart"
 
 
 def line_for(line: bytes, protocol: int) -> bytes:
