@@ -1,6 +1,5 @@
 """Native slot migration of the engine (Valkey 9 and later): slots are copied by replication, and clients see the switch as one
-redirection.
-Jobs that a killed agent left behind are awaited first, because their slots cannot be part of another job.
+redirection. Jobs that a killed agent left behind are awaited first, because their slots cannot be part of another job.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
 """Classification of commands as read, write or other, by the command flags of the engine.
+
 The classes are those of the Redis Enterprise REST API (4.2): read = keyed and not mutating, write = mutating, other = all others.
 Commands of replication, slot migration and the proxies' canary writes are `internal` and not counted as traffic.
 """

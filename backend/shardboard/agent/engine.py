@@ -10,6 +10,7 @@ from pathlib import Path
 
 def engine_path(name: str) -> str | None:
     """Return the path of the engine binary; None if it does not exist.
+
     A bare name is looked up next to the running Python first, where the setup links the engine that it built, then on PATH.
     """
     beside = Path(sys.executable).parent / name
@@ -36,6 +37,7 @@ def version_text(path: str | None) -> str:
 
 def counts_by_slot(version: str) -> bool:
     """Return whether an engine can count CPU time and bytes per slot without risk. False for an unknown version.
+
     Valkey 8 has the setting, but a promoted replica of 8.0.1 then crashes with an assertion in `cluster_slot_stats.c`.
     """
     series = re.match(r"\d+", version)

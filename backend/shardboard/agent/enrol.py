@@ -1,7 +1,7 @@
 """Enrolment: an agent obtains its identity once with a join token and reads it from its state directory afterwards.
+
 The token contains the fingerprint of the console's CA certificate. The agent trusts nothing and does not send the token before the
-CA
-certificate that the console returns matches that fingerprint.
+CA certificate that the console returns matches that fingerprint.
 """
 
 import asyncio

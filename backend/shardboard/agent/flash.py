@@ -1,4 +1,5 @@
 """The node's flash: one directory per shard for cold values, and the engine module that stores them there.
+
 Data on flash is a cache of what the engine also has in its replicas or on disk. It is worthless after the process that wrote it
 ends.
 """

@@ -1,5 +1,6 @@
 """Host checks: settings of this machine that cost an in-memory database latency or data, with the effect and the command that fixes
 each.
+
 They run when the console requests the machine's facts. Reading the files of /proc and /sys takes less than a millisecond.
 """
 

@@ -1,11 +1,11 @@
 """Identity of an agent and the files that prove it.
+
     <state_dir>/agent.json       uid and address; written last, so a partial enrolment does not count
     <state_dir>/tls/agent.pem    certificate and key in one file, so that a new pair is installed atomically
     <state_dir>/tls/ca.pem       the console's CA; during a replacement also the next or the previous CA
     <state_dir>/tls/bundle.pem   the same with their issuers, for load generators
 The console renews the certificate of a running agent: it requests a CSR and returns the signed certificate. Each certificate has a
-new
-key. The console also sets the trusted CAs. Open connections are kept; proxies detect changed files themselves.
+new key. The console also sets the trusted CAs. Open connections are kept; proxies detect changed files themselves.
 """
 
 import asyncio
@@ -77,9 +77,8 @@ class Identity:
         return context
 
     def flaw(self, authorities: str | None = None) -> str:
-        """Return why the console rejects the certificate, such as "certificate has expired"; empty if it accepts it.
-        The result comes from a local handshake with itself, because a failed handshake with the console is only visible to the
-        console. The
+        """Return why the console rejects the certificate, such as "certificate has expired"; empty if it accepts it. The result
+        comes from a local handshake with itself, because a failed handshake with the console is only visible to the console. The
         client side trusts `authorities` (PEM) or, by default, the CAs of the file.
         """
         try:
@@ -127,9 +126,8 @@ class Port:
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         """Replace the context of a new connection: CAs cannot be removed from a context, so each trust change makes a new one.
-        Certificate
-        and trust come from the new context. Verification mode, versions and flags come from the first one, so both use the same
-        values.
+        Certificate and trust come from the new context. Verification mode, versions and flags come from the first one, so both use
+        the same values.
         """
         connection.context = self._present
 

@@ -88,8 +88,7 @@ _OOM = "errorstat_OOM:count="
 
 class InfoReader:
     """Reads the INFO replies of one shard. It remembers the line numbers of the required fields from the previous reply: of about
-    200
-    lines per reply, each second and for hundreds of shards, only 20 are needed.
+    200 lines per reply, each second and for hundreds of shards, only 20 are needed.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,5 @@
 """Creates a private key and its certificate request (PEM) and prints them as JSON: `python -m shardboard.agent.key`.
+
 It runs as a separate process: the cryptography library would take a fifth of the agent's memory for as long as the agent runs.
 """
 

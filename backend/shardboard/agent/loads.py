@@ -1,7 +1,7 @@
 """Load generators of this node: start, adopt, read and remove them.
+
 Each runs in its working directory `<state>/loads/<id>/` and writes its lines to a file there. It therefore survives the agent, as
-shards
-do, and no measurement is lost while no client reads.
+shards do, and no measurement is lost while no client reads.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
 """Conversion of memtier_benchmark's output to the lines of `shardboard-load` (`engine/load/src/report/live.rs`).
+
 Values that it does not report are omitted: its seconds have neither percentiles nor command types.
 """
 

@@ -1,7 +1,7 @@
 """Moves hash slots from a local primary to another one as the console requests: a few at a time, for a bounded time.
+
 Each step can be repeated. Slots left open by a killed agent, or by a primary that has been replaced, are processed again from the
-start.
-Native slot migration is used if both engines support it.
+start. Native slot migration is used if both engines support it.
 """
 
 import asyncio

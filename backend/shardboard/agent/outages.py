@@ -1,4 +1,5 @@
 """Outages reported by the proxy, kept until every console has received them: the proxy reports each only at its start and its end.
+
 A proxy reports its newest outages again to an agent that connects. An agent reports all that it remembers to a console that
 connects.
 """

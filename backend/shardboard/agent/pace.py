@@ -1,12 +1,10 @@
 """Throttling of slot moves: as fast as possible without noticeable effects on clients.
+
 Moves delay clients in two ways. While MIGRATE runs, the source serves no requests, so batches are sized to take about a
-millisecond. And
-each change of a slot's owner keeps all shards busy with their slot maps for a moment, so the mover pauses repeatedly.
-Source and target get PINGs all the time. If more than one reply in a hundred is late, compared with calm moments between requests
-when
-nothing moves, the pauses grow. Other causes of slowness affect both. The pauses are limited: measurements show that clients wait
-for one
-slot, however long the pause before it.
+millisecond. And each change of a slot's owner keeps all shards busy with their slot maps for a moment, so the mover pauses
+repeatedly. Source and target get PINGs all the time. If more than one reply in a hundred is late, compared with calm moments
+between requests when nothing moves, the pauses grow. Other causes of slowness affect both. The pauses are limited: measurements
+show that clients wait for one slot, however long the pause before it.
 """
 
 import asyncio
@@ -38,22 +36,18 @@ CALM_PINGS, CALM_EVERY = 16, 0.005
 PING_EVERY = 0.01
 FIRST_JOB, MOST_JOB = 32e6, 64e6
 """Bytes per job of native migration. Each job forks the source and copies with the full power of a CPU, which clients notice while
-it
-runs. Smaller jobs do not help: a tenth of the data takes half as long, as measured. Pauses do.
+it runs. Smaller jobs do not help: a tenth of the data takes half as long, as measured. Pauses do.
 """
 JOB_KEYS = 3_000
 """Maximum number of keys per job. The source deletes all moved keys at once, at a microsecond or more per key, and serves no
-requests
-during that time. Jobs with many small keys are therefore small.
+requests during that time. Jobs with many small keys are therefore small.
 """
 SMALLER, LARGER = 0.6, 1.25
 """Factors that adjust the size of the next job or group of slots."""
 FIRST_GROUP, MOST_GROUP = 1.0, 64
 """Number of slots that are open at the same time. Closing a slot makes each shard of the database update a slot map, write its
-cluster
-configuration to disk and wait for the write. Slots closed at the same moment share one write: faster overall, but a longer stall
-for all
-clients. So groups grow only with slots of few keys, and only while that stall is short.
+cluster configuration to disk and wait for the write. Slots closed at the same moment share one write: faster overall, but a longer
+stall for all clients. So groups grow only with slots of few keys, and only while that stall is short.
 """
 GROUP_KEYS = 64
 """Maximum number of keys in a group of more than one slot."""
@@ -62,8 +56,7 @@ FAST_GROUP = 16
 GROUP_STALL, GROUP_TOLERATED = 0.005, 0.1
 """A group is too large if more than this share of replies takes this many seconds longer than usual, beyond twice the share of calm
 moments. This is less strict than for keys: one slot alone makes all clients wait for the disk, and a group makes them wait hardly
-longer.
-Smaller groups would mean more stalls, not shorter ones.
+longer. Smaller groups would mean more stalls, not shorter ones.
 """
 GROUP_ANSWERS = 10
 """Number of replies that decide on the next size. With one or two, one always falls into the moment of closing."""
@@ -164,9 +157,8 @@ class TransferPace:
 
     def rest_after_job(self, seconds: float, slots: int, keys: int, size: float) -> float:
         """Return the length of the pause in seconds after a job that took `seconds`. It is long enough to keep the share of late
-        replies,
-        including those during pauses, within the tolerated share, but not longer than the numbers of slots, keys and bytes (`size`)
-        justify.
+        replies, including those during pauses, within the tolerated share, but not longer than the numbers of slots, keys and bytes
+        (`size`) justify.
         """
         self._in_job = False
         wanted = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else FIRST_JOB_REST

@@ -16,8 +16,7 @@ ANSWER_SECONDS = 10
 
 async def change(supervisor: Supervisor, order: ChangePassword) -> list[CommandResult]:
     """Use a new password from now on, with all shards of the database on this node. The shards already accept it and still accept
-    the old
-    one: connections stay open, and components without the new password can still connect.
+    the old one: connections stay open, and components without the new password can still connect.
     """
     concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
     return await asyncio.gather(

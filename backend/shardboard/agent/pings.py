@@ -1,7 +1,7 @@
 """Responsiveness of local shards: a PING to each up to ten times a second, on the connection that is also used for INFO.
+
 It is called *responsiveness*, not latency, because it includes the time that the agent waits for a CPU. On a saturated machine this
-is
-several times the latency of clients.
+is several times the latency of clients.
 """
 
 import asyncio
@@ -17,8 +17,7 @@ MAX_PINGS = 100
 """PINGs per second of one agent, which has a single thread. Each shard gets at least one per second."""
 WAITING = 0.005
 """Seconds per round for waiting for replies. A reply usually takes less than 0.1 ms, but on an overloaded machine the agent must
-not
-block on its shards.
+not block on its shards.
 """
 
 

@@ -1,11 +1,9 @@
 """Lowers the CPU priority of processes that copy data: while a shard's data is saved, sent or loaded, they only run when no other
-process of the agent's service or container needs the CPU.
-Two kinds of processes copy: forks of an engine, and replicas that load the data of their primary and serve no clients at that time.
-They
-get the scheduling policy SCHED_IDLE (sched(7)), so that processes that serve clients preempt them immediately. A process that
-starves,
-because the machine has no CPU time left for it, gets the normal policy again: a copy that never completes protects no data.
-An engine logs each fork and the start and end of each copy, so inotify(7) on the logs shows when to check.
+process of the agent's service or container needs the CPU. Two kinds of processes copy: forks of an engine, and replicas that load
+the data of their primary and serve no clients at that time. They get the scheduling policy SCHED_IDLE (sched(7)), so that processes
+that serve clients preempt them immediately. A process that starves, because the machine has no CPU time left for it, gets the
+normal policy again: a copy that never completes protects no data. An engine logs each fork and the start and end of each copy, so
+inotify(7) on the logs shows when to check.
 """
 
 import asyncio
@@ -219,8 +217,7 @@ class Priorities:
 
 def may_restore(pid: int) -> bool:
     """Return whether a lowered process can be restored: with CAP_SYS_NICE, or if its own RLIMIT_NICE allows it (sched(7)). Shards
-    keep the
-    limits of the agent that started them. Raises OSError if the process has ended.
+    keep the limits of the agent that started them. Raises OSError if the process has ended.
     """
     status = Path("/proc/self/status").read_text()
     capabilities = int(status.partition("CapEff:")[2].split()[0], 16)

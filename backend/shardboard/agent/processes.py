@@ -1,8 +1,8 @@
 """The shards of this node: starting, adopting, watching and removing valkey-server processes.
+
 A shard's working directory is `<state>/shards/<uid>/`. Shards survive the agent: a restarted agent finds them by that directory and
 compares pid, start time and run id with `shard.json`. A shard that has run once is never restarted automatically: an empty primary
-would
-make its replicas delete their data.
+would make its replicas delete their data.
 """
 
 import asyncio
@@ -239,6 +239,7 @@ class Supervisor:
         self, uids: list[int], *, dead_only: bool = False, engine_ids: Mapping[int, str] = MappingProxyType({})
     ) -> list[ShardOutcome]:
         """Kill processes and delete their directories. Removing an unknown shard succeeds.
+
         With `dead_only` a running shard is not changed and reported as not removed.
         """
         return await asyncio.gather(*(self._remove_one(uid, engine_ids.get(uid), dead_only=dead_only) for uid in uids))

@@ -1,9 +1,8 @@
 """The proxy of this node: one `shardboard-proxy` process that serves the endpoints of all databases on this node.
+
 Its directory is `<state>/proxy/`. The agent controls it over a Unix socket there (messages: `engine/proxy/src/control.rs`). The
-proxy
-survives the agent, as shards do: a restarted agent finds it by that socket. If the process ends unexpectedly, the agent restarts it
-with
-the last state, without waiting for the console.
+proxy survives the agent, as shards do: a restarted agent finds it by that socket. If the process ends unexpectedly, the agent
+restarts it with the last state, without waiting for the console.
 """
 
 import asyncio
@@ -213,8 +212,7 @@ class Proxy:
 
     async def _succeed(self) -> None:
         """Start a process of the installed version, which takes over the listening sockets. The old process reports that it is
-        draining,
-        finishes its client connections and ends.
+        draining, finishes its client connections and ends.
         """
         log.info("proxy: replacing version %s", self._report.version)
         self._spawn()

@@ -1,7 +1,7 @@
 """One poll of all shards of an agent: INFO on each shard's connection, and CLUSTER INFO for primaries.
+
 Replies are processed by callbacks: a task, a timeout and a lock per shard would cost more than the exchange itself, and a machine
-can run
-hundreds of shards.
+can run hundreds of shards.
 """
 
 import asyncio

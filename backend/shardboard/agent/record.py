@@ -15,8 +15,7 @@ FILE = "shard.json"
 
 class ShardRecord(Message):
     """`pid`, `started_at` (epoch seconds, from the kernel) and `run_id` identify the process. `bdb` is stored without peers and
-    certificates,
-    because they change.
+    certificates, because they change.
     """
 
     spec: ShardSpec

@@ -1,7 +1,7 @@
 """The initial configuration files of a shard: `valkey.conf` and, in cluster mode, `nodes.conf`.
+
 A cluster whose nodes start with a complete `nodes.conf` needs no MEET and does not wait for gossip. The format is that of
-`clusterLoadConfig`
-in Valkey 8 (`src/cluster_legacy.c`): one line per node, then a `vars` line.
+`clusterLoadConfig` in Valkey 8 (`src/cluster_legacy.c`): one line per node, then a `vars` line.
 """
 
 import hashlib
@@ -90,9 +90,9 @@ def valkey_conf(
 
 def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None, *, tls: bool = False) -> str:
     """Return the text of `nodes.conf` for the shard with engine id `myself`. `tls` says whether the shards use TLS.
+
     With `swap_with` the shard starts as replica of its own future replica, which owns the slots only in this file. All other nodes
-    have epoch 0
-    and `currentEpoch` is one below the shard's own, so that TAKEOVER assigns exactly that epoch.
+    have epoch 0 and `currentEpoch` is one below the shard's own, so that TAKEOVER assigns exactly that epoch.
     """
     if swap_with is None:
         newest = max(peer.epoch for peer in peers)
@@ -136,8 +136,7 @@ def _node_line(peer: Peer, myself: str, *, tls: bool) -> str:
 
 def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
     """Return the port settings. A shard with TLS announces the same number as its unencrypted port: to clients of its Unix socket
-    the engine
-    reports other nodes by that port, although nothing listens there without TLS.
+    the engine reports other nodes by that port, although nothing listens there without TLS.
     """
     if bdb.tls is None:
         return [f"port {shard.port}"]

@@ -1,7 +1,7 @@
 """A small client for shards: one connection, usually over a Unix socket, pipelined, with replies parsed by hiredis.
+
 A full client library needs four times the CPU per polled shard, and asyncio's transports 50 % more than a socket that the event
-loop
-watches. With hundreds of shards polled ten times a second this matters.
+loop watches. With hundreds of shards polled ten times a second this matters.
 """
 
 import asyncio
@@ -85,8 +85,7 @@ class Connection:
         cls, address: str, port: int, user: str, password: str, seal: ssl.SSLContext | None
     ) -> "Connection":
         """Connect to a shard on any node and authenticate; replies are bytes. `seal` is the TLS context for the shards of its
-        database, None if
-        they use unencrypted connections. Raises EngineError.
+        database, None if they use unencrypted connections. Raises EngineError.
         """
         if seal is not None:
             try:
@@ -144,8 +143,7 @@ class Connection:
 
     def ask(self, data: bytes, name: str, then: Callable[[Any], None], times: int = 1) -> None:
         """Send the command `name`, packed as `data`. `then` is called with its reply or an EngineError. With `times`, `data`
-        contains several
-        commands of that name, and `then` is called for each.
+        contains several commands of that name, and `then` is called for each.
         """
         if self.closed:
             for _ in range(times):
@@ -171,6 +169,7 @@ class Connection:
 
     def ask_and_wait(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
         """Send like `ask`, but wait for the reply for up to a millisecond. A later reply is delivered as usual.
+
         This measures the engine: through the event loop, which has other work, it would appear ten times slower.
         """
         self.ask(data, name, then)

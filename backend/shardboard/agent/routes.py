@@ -1,4 +1,5 @@
 """Contract calls as HTTP routes: JSON in and out, validated by the models of the contract.
+
 A web framework would do the same but need a fifth of the agent's memory.
 """
 

@@ -85,9 +85,9 @@ class Sampler:
 
     async def follow(self, after: int, boot: str) -> AsyncIterator[bytes]:
         """Yield the samples with `seq > after`, then each new one, as lines of JSON. An empty line between them is a pulse.
+
         A different `boot` means another agent process: start from the oldest sample. The first sample contains all remembered
-        outages, including
-        those of samples that are no longer in the ring or that the caller received but could not store.
+        outages, including those of samples that are no longer in the ring or that the caller received but could not store.
         """
         last = after if boot == self._boot else 0
         begun = False

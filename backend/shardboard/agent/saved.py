@@ -33,8 +33,7 @@ def saved_at(directory: Path, *, log: bool) -> float | None:
 
 def saved_since(directory: Path, moment: float, *, log: bool) -> bool:
     """Return whether the data on disk is from the last stop. A primary started from older data, or without data, would make its
-    replicas
-    delete data that they still have.
+    replicas delete data that they still have.
     """
     if log:
         return True  # it is written continuously, not at the end

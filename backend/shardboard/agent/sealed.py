@@ -63,6 +63,7 @@ def seal_of(directory: Path) -> ssl.SSLContext | None:
 
 async def connected(address: str, port: int, seal: ssl.SSLContext) -> socket.socket:
     """Return a local socket whose traffic is forwarded over TLS to a shard, with the TLS context `seal`.
+
     It is closed when the other end is closed. Raises OSError.
     """
     reader, writer = await asyncio.open_connection(address, port, ssl=seal)

@@ -124,9 +124,9 @@ async def gone(shard: Shard, seconds: float) -> None:
 
 async def left_by_proxies(shard: Shard, seconds: float) -> None:
     """Wait up to `seconds` until no proxy is connected to this replica.
+
     A replica that was primary until now can still have pending requests of proxies. If it were killed, it would be unknown whether
-    they were
-    executed. Proxies close their connections once they know its successor and have received their replies.
+    they were executed. Proxies close their connections once they know its successor and have received their replies.
     """
     try:
         async with asyncio.timeout(seconds):

@@ -1,4 +1,5 @@
 """Slots of local shards with the highest counts, from `CLUSTER SLOT-STATS`, on request.
+
 The engine counts keys per slot since Valkey 8. CPU time and bytes depend on a setting (`engine.counts_by_slot`).
 """
 

@@ -1,11 +1,10 @@
 """Transfer of a few hash slots from one primary to another, key by key.
+
 The slots are opened (target IMPORTING, source MIGRATING), their keys are sent in batches, and the slots are closed: first at the
-target,
-which announces its ownership, then at the source. Clients are served all the time. The source redirects requests for moved keys
-with ASK.
-MIGRATE uses REPLACE: a key exists at both ends if the reply of an earlier MIGRATE was lost, or if the source's former primary
-deleted it but
-its replica did not. In both cases clients use the source's copy until the key is gone there, so that copy is the valid one.
+target, which announces its ownership, then at the source. Clients are served all the time. The source redirects requests for moved
+keys with ASK. MIGRATE uses REPLACE: a key exists at both ends if the reply of an earlier MIGRATE was lost, or if the source's
+former primary deleted it but its replica did not. In both cases clients use the source's copy until the key is gone there, so that
+copy is the valid one.
 """
 
 import asyncio
@@ -34,9 +33,8 @@ SLOWEST_COPY = 20_000
 
 class Ends:
     """Source and target of a request, and its progress. They use separate connections, so that blocking commands do not delay
-    samples. There
-    is one connection per slot of a group, because SETSLOT waits for replicas and the waits must be concurrent, and one more for
-    PINGs.
+    samples. There is one connection per slot of a group, because SETSLOT waits for replicas and the waits must be concurrent, and
+    one more for PINGs.
     """
 
     def __init__(self, shard: Shard, order: MoveSlots, group: int) -> None:
@@ -147,8 +145,7 @@ class SlotTransfer:
 
     async def _insist_on_roles(self, slots: Sequence[int]) -> None:
         """Check that the source is still the owner in the target's view: only then does its emptiness count. If it has been
-        replaced and returned
-        as a replica that starts to copy, the keys are with the promoted replica.
+        replaced and returned as a replica that starts to copy, the keys are with the promoted replica.
         """
         source, target = self._ends.engine_id, self._ends.order.target_engine_id
         there, here = await view_of(self._ends.target), await view_of(self._ends.source)

@@ -1,1 +1,1 @@
-"""Loops that make the machines match desired state. Any of them may be killed at any line and run again."""
+"""Loops that make the machines match the desired state. Each can be killed at any line and run again."""

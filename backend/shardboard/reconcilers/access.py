@@ -1,4 +1,4 @@
-"""Keeps the users of the engines as roles and permissions have it: at every shard, also those that start anew."""
+"""Synchronization of engine users with roles and permissions, on all shards including restarted ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,41 +17,41 @@ from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
 LOOK_AGAIN = 2.0
-"""Seconds: so long a shard that starts anew may lack a user who was added while it was away."""
+"""Seconds between two sweeps. For this time a restarted shard can lack a user that was added while it was down."""
 KINDS = frozenset({"bdb", "user", "role", "redis_acl", "cluster"})
 
 
 @dataclass(frozen=True)
 class Process:
-    """A shard's process: another one knows only what is in its file, which may be older."""
+    """Process of a shard. A new process only has the users from its file, which can be outdated."""
 
     shard: ShardRef
     born: object
 
 
 class AccessLoop:
-    """Compares what each shard was told with what it should know, and tells those that differ."""
+    """Compares the users that each shard has with the users that it should have, and updates those that differ."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
         self._known: dict[int, tuple[object, frozenset[DataUser]]] = {}
-        """By uid of the shard: its process, and the users that this was told."""
+        """By uid of the shard: its process, and the users that were set there."""
         self._is_clean = False
-        """No shard has users of people, also not one that is away, and none shall."""
+        """Whether no shard, including unavailable ones, has personal users, and none should have any."""
         self._refusals: dict[int, str] = {}
-        """By uid of the database, what was told of last."""
+        """By uid of the database: reason of the last reported failure."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
                 await changes.until(lambda change: change[0] in KINDS, LOOK_AGAIN)
 
     async def sweep(self) -> None:
-        """Once over all databases."""
+        """Synchronize all databases once."""
         async with self._store.read() as session:
             wanted = await data_users.allowed(session)
             is_idle = self._is_clean and not any(wanted.values())
@@ -68,7 +68,7 @@ class AccessLoop:
             people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
             await self._bring(bdb_uid, people, of_bdb)
         left = {uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.born, frozenset())}
-        # One that is away still has in its file whom the others have been told to remove.
+        # An unavailable shard still has users in its file that were removed from the others.
         self._is_clean = are_all_here and not left
 
     async def _bring(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, Process]) -> None:
@@ -83,7 +83,7 @@ class AccessLoop:
         await self._tell(bdb_uid, brought.refused)
 
     async def _tell(self, bdb_uid: int, refused: Mapping[int, str]) -> None:
-        """An event when shards refuse, once for each reason; one that does not answer is told again, and nothing is said of it."""
+        """Record an event when shards reject users, once per reason. Shards that did not respond are retried without an event."""
         uid, reason = min(refused.items(), default=(0, ""))
         if not reason.startswith("ERR") or self._refusals.get(bdb_uid) == reason:
             return
@@ -91,12 +91,12 @@ class AccessLoop:
         async with self._store.begin() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             if bdb is not None:
-                sentence = f"Users of {bdb.name} could not be brought to shard redis:{uid}: {reason}"
+                sentence = f"Users of {bdb.name} could not be set on shard redis:{uid}: {reason}"
                 record(session, "bdb_access_failed", sentence, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
 
 
 async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Process]], bool]:
-    """By uid of each shard that lives: its database, and its process; and whether all do."""
+    """Return database and process of each living shard, by uid, and whether all shards are living."""
     places = {node.uid: load.reference(node) for node in await nodes.every(session)}
     wanted = await shards.every(session)
     rows = [row for row in wanted if row.node_uid in places and _lives(row)]

@@ -1,8 +1,7 @@
-"""Gives a database another password for the user as which agents command its shards and replicas copy from their primaries, while
-it serves.
-
-First every shard lets that user in by either, then agents and replicas use the new one, then it is the database's, and only then
-shards forget the one before. Who comes or goes meanwhile has one of the two, and gets in everywhere. Each step may be repeated.
+"""Change of a database's admin password, with which agents control its shards and replicas copy from their primaries, while the
+database serves requests. First all shards accept both passwords, then agents and replicas use the new one, then it is stored as the
+database's password, and finally shards stop accepting the old one. Shards and components that start or stop in between have one of
+the two, which is accepted everywhere. Each step can be repeated.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,11 +23,11 @@ from shardboard.state.actions import Action
 from shardboard.state.events import record_of_action
 
 NAME = "SMResetAdminPassword"
-STEPS = ("Let shards accept the new password", "Use it", "Let shards forget the one before")
+STEPS = ("Accept the new password on all shards", "Use the new password", "Remove the old password from all shards")
 
 
 class ResetAdminPassword:
-    """`params["at"]` is the step that is under way, as a number."""
+    """`params["at"]` is the index of the current step."""
 
     def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
         self._store = store
@@ -40,7 +39,7 @@ class ResetAdminPassword:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, action.object_uid)
         if database is None or bdb is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         at: int = action.params.get("at", 0)
         work: Callable[[DesiredDatabase, str], Awaitable[dict[int, str]]] = (self._accept, self._use, self._forget)[at]
         try:
@@ -52,7 +51,7 @@ class ResetAdminPassword:
         if reasons:
             return Outcome(unreachable=refusal(reasons), again_in=0.5)
         if at == 1 and not await self._keep(action):
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         if at + 1 == len(STEPS):
             return Outcome(finished=True)
         status = ["completed" if number <= at else "pending" for number in range(len(STEPS))]
@@ -65,7 +64,7 @@ class ResetAdminPassword:
         )
 
     async def _accept(self, database: DesiredDatabase, password: str) -> dict[int, str]:
-        # As it is: whoever cannot do that is found before anything is changed.
+        # First with the present password, which changes nothing, to find agents that cannot do this.
         present = database.engine.admin_password
         return await admin_password.use(
             self._agents, database.shards, database.engine.uid, present
@@ -75,7 +74,7 @@ class ResetAdminPassword:
         return await admin_password.use(self._agents, database.shards, database.engine.uid, password)
 
     async def _keep(self, action: Action) -> bool:
-        """From now on what is started, and what proxies are told, has the new one."""
+        """Store the new password as the database's. Shards that start and proxies get it from now on."""
         async with ours(self._store, action) as session:
             bdb = await bdbs.by_uid(session, action.object_uid) if session is not None else None
             if bdb is not None and bdb.next_admin_password:
@@ -83,9 +82,9 @@ class ResetAdminPassword:
         return bdb is not None
 
     async def _forget(self, database: DesiredDatabase, password: str) -> dict[int, str]:
-        if failed := await self._serving.serve(database.engine.uid):  # its canary logs in with what follows from it
+        if failed := await self._serving.serve(database.engine.uid):  # canary writes use a password derived from it
             node_uid, reason = min(failed.items())
-            raise AgentError(f"the endpoint on node {node_uid} has not been told: {reason}")
+            raise AgentError(f"the endpoint on node {node_uid} has not been updated: {reason}")
         return await admin_password.forget_others(self._agents, database.shards, password)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -93,13 +92,14 @@ class ResetAdminPassword:
         if bdb is not None:
             bdb.next_admin_password = ""
             await release(session, action, "")
-            told = f"All shards of {bdb.name} have another internal password, and forgot the one before."
+            told = f"The internal password of {bdb.name} was changed on all shards. The old one is no longer accepted."
             record_of_action(session, action, "bdb_admin_password_reset", told)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """Where some use the new one already, it stays good, also at shards that are started from now on, and the next order goes
-        on with it."""
+        """If some shards already use the new password, it stays accepted, also by shards that start from now on, and the next
+        request continues with it.
+        """
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None and (action.params.get("at", 0) == 0 or bdb.admin_password == bdb.next_admin_password):
             bdb.next_admin_password = ""
-        await back_to_active(session, action, f"The internal password was not changed everywhere: {reason}")
+        await back_to_active(session, action, f"The internal password was not changed on all shards: {reason}")

@@ -1,10 +1,9 @@
-"""Renews what agents prove themselves by to the console, and endpoints to their clients, long before it ends.
+"""Renewal of the certificates that agents present to the console and endpoints to clients, long before they expire.
 
-The certificate is looked at as a client would, by a connection of its own. The agent makes a new key, which stays there; what it
-took is looked at again. Agents of earlier releases, which cannot do that, keep what they got when they joined. When the console's
-authority was replaced, all are renewed at once.
-
-What each had is noted, so that the certificates of a node that is removed are refused from then on.
+The loop checks the certificate as a client would, with a separate connection. The agent creates a new key, which never leaves the
+node, and its new certificate is checked again. Agents of earlier releases, which do not support this, keep their first certificate.
+After a replacement of the console's CA all certificates are renewed immediately. The serial number of each certificate is stored,
+so that the certificates of a removed node can be rejected.
 """
 
 import asyncio
@@ -26,16 +25,16 @@ from shardboard.tls import PEER_DAYS, serial_of
 log = logging.getLogger(__name__)
 
 TRY_AGAIN = 60.0
-"""Seconds until refusals are looked at again."""
+"""Seconds between two updates of the rejected certificates."""
 LOOK_AGAIN = 3600.0
-"""Seconds until the certificate of a connected agent is looked at again; that of one that connects is looked at then."""
+"""Seconds between two checks of a connected agent's certificate. It is also checked when the agent connects."""
 
 MOST_SECONDS = 240.0
-"""That the renewal of one may take."""
+"""Timeout of one renewal."""
 
 
 class AgentCertificatesLoop:
-    """Two loops, so that a slow agent holds up no refusal; `look` and `refuse` are one turn of each."""
+    """Two loops, so that a slow agent does not delay revocations. `look` and `refuse` run one iteration of each."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, authority: Authority) -> None:
         self._store = store
@@ -43,14 +42,14 @@ class AgentCertificatesLoop:
         self._agents = agents
         self._authority = authority
         self._looked: dict[int, float] = {}
-        """When by the loop's clock, by node."""
+        """Time of the last check by node, by the loop's clock."""
         self._since = authority.ca_fingerprint()
-        """The authority that was the present one then."""
+        """CA that was current at these checks."""
         self._failures: dict[int, str] = {}
-        """By node: what the last event said of it."""
+        """Failure in the last event, by node."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change", "authority") as changes:
             while True:
                 await self.look(datetime.now(UTC))
@@ -58,21 +57,21 @@ class AgentCertificatesLoop:
                 await changes.until(lambda change: change[0] in ("node", "switch"), self._authority.patience)
 
     async def run_refusals(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.refuse()
                 await changes.until(lambda change: change[0] == "node", TRY_AGAIN)
 
     async def refuse(self) -> None:
-        """The certificates of nodes that were removed."""
+        """Reject the certificates of removed nodes."""
         async with self._store.read() as session:
             serials = await issued_certificates.refused(session)
         if self._authority.refuse(serials):
-            log.info("certificates of removed nodes that are refused: %s", len(serials))
+            log.info("agent certificates: rejecting %s certificates of removed nodes", len(serials))
 
     async def look(self, now: datetime) -> None:
-        """At the certificates of all connected agents that were not looked at lately, and renew those that are due."""
+        """Check the certificates of all connected agents whose last check is too old, and renew those that are due."""
         async with self._store.read() as session:
             connected = {
                 node.uid: reference(node) for node in await nodes.every(session) if node.agent_status == "connected"
@@ -90,27 +89,27 @@ class AgentCertificatesLoop:
             async with asyncio.timeout(MOST_SECONDS):
                 ends = await self._renewed(node, now)
         except AgentUnreachable as error:
-            log.info("the certificate of node %s is looked at later: %s", node.uid, error.reason)
+            log.info("agent certificates: check of node %s postponed: %s", node.uid, error.reason)
             return
-        except Exception as error:  # whatever one agent does, the others' are renewed
+        except Exception as error:  # a failing agent must not prevent other renewals
             ends, failure = None, _failure(error, node)
         if authority != self._authority.ca_fingerprint():
-            return  # it was replaced meanwhile, and all are looked at once more
+            return  # the CA was replaced during the check: all are checked again
         if failure and self._authority.former is not None:
-            self._authority.heard.unrenewed[node.uid] = failure  # others wait for this one, which is tried again soon
+            self._authority.heard.unrenewed[node.uid] = failure  # the CA replacement waits for this node, which is retried soon
         else:
             self._authority.heard.unrenewed.pop(node.uid, None)
             self._looked[node.uid] = asyncio.get_running_loop().time()
         if ends is not None:
-            told = f"The certificate of the agent of node {node.uid} was renewed; it is good until {ends:%Y-%m-%d}."
+            told = f"The certificate of the agent of node {node.uid} was renewed and is valid until {ends:%Y-%m-%d}."
             await self._record(node, "node_certificate_renewed", told, "INFO")
         if failure and failure != self._failures.get(node.uid):
-            told = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. It is tried again every hour."
+            told = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. The console retries every hour."
             await self._record(node, "node_certificate_failed", told, "ERROR")
         self._failures[node.uid] = failure
 
     async def _renewed(self, node: NodeRef, now: datetime) -> datetime | None:
-        """Until when the new certificate holds; None where none was due, or where the agent cannot renew it."""
+        """Return the expiry of the new certificate; None if no renewal was due or the agent does not support it."""
         shown = await self._agents.look_at_certificate(node)
         await self._note(node, shown.serial, shown.ends, now)
         if not self._is_due(node, shown, now):
@@ -125,7 +124,7 @@ class AgentCertificatesLoop:
         await self._agents.give_certificate(node, certificate)
         shown = await self._agents.look_at_certificate(node)
         if self._is_due(node, shown, now):
-            raise AgentError("it took a new one and still shows another")
+            raise AgentError("it accepted a new certificate but still serves another one")
         return shown.ends
 
     def _is_due(self, node: NodeRef, shown: ShownCertificate, now: datetime) -> bool:
@@ -134,12 +133,12 @@ class AgentCertificatesLoop:
         return self._authority.is_due(shown.ends, shown.signing_key, PEER_DAYS, now)
 
     async def _note(self, node: NodeRef, serial: str, ends: datetime, now: datetime) -> bool:
-        """That the node has it; False when it has been removed meanwhile."""
+        """Store that the node has this certificate. Return False if the node has been removed."""
         async with self._store.read() as session:
             if await issued_certificates.is_known(session, serial):
                 return True
         async with self._store.begin() as session:
-            await clusters.load_for_update(session)  # else the node could be removed in between
+            await clusters.load_for_update(session)  # prevents a concurrent removal of the node
             known = await nodes.by_uid(session, node.uid)
             if known is None or reference(known) != node:
                 return False
@@ -156,9 +155,9 @@ def _failure(error: Exception, node: NodeRef) -> str:
     match error:
         case AgentError():
             return error.reason
-        case ApiError():  # what it asks with is not signed
+        case ApiError():  # its certificate request was rejected
             return error.description
         case TimeoutError():
             return f"it takes longer than {MOST_SECONDS:.0f} s"
-    log.error("the certificate of node %s was not renewed", node.uid, exc_info=error)
-    return "the log of the console says why"
+    log.error("agent certificates: renewal on node %s failed", node.uid, exc_info=error)
+    return "see the console's log"

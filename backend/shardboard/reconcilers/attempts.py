@@ -1,4 +1,4 @@
-"""What failed is tried again later and later, and told once for each reason instead of once for each try."""
+"""Retries of failed actions with increasing delays, and one event per reason instead of one per attempt."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,9 @@ from shardboard.state.events import record
 
 
 def may_try(earlier: Sequence[Action], name: str, situation: Any) -> bool:
-    """Whether to order `name` once more. `earlier` are the object's actions, newest first; `situation` is what the last try
-    was given as `params["situation"]`: when it is another one now, there is nothing to wait for."""
+    """Return whether to schedule `name` again. `earlier` are the object's actions, newest first. `situation` is compared with
+    `params["situation"]` of the last attempt: if it has changed, there is no delay.
+    """
     failed = _failures(earlier, name)
     if not failed or failed[0].params.get("situation") != situation:
         return True
@@ -26,7 +27,9 @@ def may_try(earlier: Sequence[Action], name: str, situation: Any) -> bool:
 async def tell_failure(
     session: AsyncSession, action: Action, type_: str, description: str, reason: str, *, source: str
 ) -> None:
-    """An event of severity ERROR about the action's database; one more try that fails for the same reason is counted in it."""
+    """Record an event of severity ERROR about the action's database. A further attempt that fails for the same reason only raises
+    its count.
+    """
     tries = await actions.tries_of_bdb(session, action.object_uid, action.name)
     earlier = [each for each in tries if each.uid != action.uid]
     before = await events.newest(session, type_, bdb_uid=action.object_uid)
@@ -47,5 +50,5 @@ async def tell_failure(
 
 
 def _failures(earlier: Sequence[Action], name: str) -> list[Action]:
-    """The newest failures in a row, newest first."""
+    """Return the latest consecutive failures, newest first."""
     return list(takewhile(lambda action: action.status == "failed", (each for each in earlier if each.name == name)))

@@ -1,7 +1,7 @@
-"""Replaces the authorities that the shards of encrypted databases trust, while they serve.
+"""Replacement of the CAs that the shards of encrypted databases trust, while they serve requests.
 
-The steps are those of `shard_certificates.py`. Each is taken when all shards and proxies of the database that may be alive have
-taken the one before. What is down is not waited for: it is told when it comes back.
+The steps are those of `shard_certificates.py`. A step starts when all shards and proxies of the database that may be alive have
+completed the previous one. Shards that are down are not awaited: they are updated when they return.
 """
 
 import asyncio
@@ -27,21 +27,21 @@ from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
 PATIENCE = 60.0
-"""Seconds that a step may wait before that is told."""
+"""Seconds that a step may wait before an event reports it."""
 
 Told = Callable[[Bdb, Shard], bool]
-"""Whether the shard has what the database's shards are to have now."""
+"""Whether the shard has the current certificates of the database."""
 
 
 class Replacements:
-    """Of all databases; `advance` takes what steps can be taken."""
+    """CA replacements of all databases. `advance` performs the steps that are possible."""
 
     def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
         self._store = store
         self._agents = agents
         self._serving = serving
         self._waits: dict[int, tuple[str, float]] = {}
-        """By database: what for, and since when by the loop's clock; infinite when it was told."""
+        """By database: what it waits for, and since when by the loop's clock; infinite after an event."""
 
     async def advance(self, was_told: Told) -> None:
         async with self._store.read() as session:
@@ -74,7 +74,7 @@ class Replacements:
     async def _finish_step(
         self, bdb: Bdb, certificates: ShardCertificates, rows: Sequence[Shard], machines: Mapping[int, Node]
     ) -> str:
-        """What is still in the way of the next step; empty when nothing is."""
+        """Return what still prevents the next step; empty if nothing does."""
         try:
             await self._serving.tell(bdb.uid)
             if certificates.replacing == "forgotten":
@@ -84,7 +84,7 @@ class Replacements:
         return ""
 
     async def _close(self, left: Sequence[str], rows: Sequence[Shard], machines: Mapping[int, Node]) -> None:
-        """What nodes hold open that are taken out. One that joined at such an address since has the certificates of now."""
+        """Close connections from removed nodes. A node that has joined with the same address since has current certificates."""
         if not left:
             return
         addresses = await _addresses(left) - await _addresses(node.addr for node in machines.values())
@@ -96,21 +96,21 @@ class Replacements:
         await foreign_connections.close(self._agents, living, addresses)
 
     async def _told_waiting(self, bdb: Bdb, waits: str) -> tuple[str, float]:
-        """An event, once for each reason, when it takes long."""
+        """Record an event when a wait takes long, once per reason."""
         now = asyncio.get_running_loop().time()
         before, since = self._waits.get(bdb.uid, ("", now))
         if before != waits:
             since = now
         if now - since < PATIENCE:
             return waits, since
-        told = f"The authority of the shards of {bdb.name} is not replaced yet: {waits}. It goes on when that is over."
+        told = f"The replacement of the shards' CA of {bdb.name} is waiting: {waits}. It continues automatically."
         async with self._store.begin() as session:
             record(session, "bdb_authority_waits", told, source="bdb", severity="WARNING", bdb_uid=bdb.uid)
         return waits, float("inf")
 
 
 def _missing(bdb: Bdb, untold: Sequence[Shard], machines: Mapping[int, Node]) -> str:
-    """Which nodes have not taken the present step and may still speak; empty when all have."""
+    """Return which nodes have not completed the current step and may still communicate; empty if all have."""
     places = {row.node_uid for row in untold if row.observed_status != "down"}
     for uid in {*bdb.endpoint_nodes, *bdb.retiring} & machines.keys():
         if machines[uid].agent_status != "connected" and machines[uid].health != "down":
@@ -118,11 +118,11 @@ def _missing(bdb: Bdb, untold: Sequence[Shard], machines: Mapping[int, Node]) ->
     if not places:
         return ""
     which = ", ".join(str(uid) for uid in sorted(places))
-    return f"{'node' if len(places) == 1 else 'nodes'} {which} {'has' if len(places) == 1 else 'have'} not taken the last step"
+    return f"{'node' if len(places) == 1 else 'nodes'} {which} {'has' if len(places) == 1 else 'have'} not completed the last step"
 
 
 async def _addresses(names: Iterable[str]) -> set[str]:
-    """Of nodes, which may have joined by a name; those that no one knows any more are left out."""
+    """Return the IP addresses of nodes, which may have joined by host name. Names that cannot be resolved are skipped."""
     loop, found = asyncio.get_running_loop(), set()
     for name in names:
         with contextlib.suppress(OSError):
@@ -137,5 +137,5 @@ async def _take(session: AsyncSession, seen: Bdb) -> None:
     held = ShardCertificates.read(seen.shard_certificates or {})
     bdb.shard_certificates = held.advanced().stored()
     if held.replacing == "forgotten":
-        told = f"The authority of the shards of {bdb.name} was replaced: what was signed before opens none that is up."
+        told = f"The shards' CA of {bdb.name} was replaced. Running shards reject certificates of the old CA."
         record(session, "bdb_authority_replaced", told, source="bdb", bdb_uid=bdb.uid)

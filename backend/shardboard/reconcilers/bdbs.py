@@ -1,4 +1,4 @@
-"""The steps of creating, changing, flushing and deleting databases."""
+"""Steppers that create, change, flush and delete databases."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -19,11 +19,11 @@ from shardboard.state import actions, bdbs, nodes, outages, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import record_of_action
 
-START, SERVE, SYNC = "Start the shards", "Serve all slots", "Bring the replicas in sync"
+START, SERVE, SYNC = "Start the shards", "Serve all slots", "Synchronize the replicas"
 
 
 def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Stepper]:
-    """By the names that `services/bdbs.py` and `traffic.py` queue."""
+    """Return the steppers by the action names that `services/bdbs.py` and `traffic.py` queue."""
     return {
         "SMCreateBDB": Create(store, agents, serving),
         "SMDeleteBDB": Delete(store),
@@ -36,8 +36,9 @@ def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Step
 
 
 class Create:
-    """Starts every shard with a complete `nodes.conf` and waits until all serve, all replicas are in sync and clients can
-    connect."""
+    """Starts all shards with a complete `nodes.conf` and waits until all slots are served, all replicas are in sync and clients can
+    connect.
+    """
 
     def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
         self._store = store
@@ -63,12 +64,14 @@ class Create:
             if refused:
                 return Outcome(failed=refusal(refused))
         if step.promote:
-            # One that refuses is not ready yet; the next look tells.
+            # A shard that rejects the command is not ready yet; the next poll shows its role.
             await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
         return Outcome(progress=step.progress, steps=steps, again_in=max(0.02, len(database.shards) / 1000))
 
     async def _note_roles(self, bdb_uid: int) -> None:
-        """Endpoints serve the slots of primaries, and a sample may have called one the replica that it was born as."""
+        """Store the current roles. Endpoints serve the slots of primaries, but a sample may have recorded the initial replica role
+        of a primary.
+        """
         async with self._store.begin() as session:
             for shard in await shards.of_bdb(session, bdb_uid):
                 shard.became(shard.role, datetime.now(UTC))
@@ -87,12 +90,12 @@ class Create:
         bdb.status, bdb.status_detail, bdb.action_uid = "creation-failed", reason, None
         for shard in await shards.of_bdb(session, bdb.uid):
             shard.desired = "absent"
-        told = f"Database {bdb.name} could not be created: {reason} What had been started is removed."
+        told = f"Database {bdb.name} could not be created: {reason} Shards that were started are removed."
         record_of_action(session, action, "bdb_creation_failed", told, severity="ERROR")
 
 
 class Delete:
-    """Waits until what else is under way has ended, a revival for example, and the removal loop all shards it can reach."""
+    """Waits until other actions of the database have ended and the removal loop has removed all shards on reachable nodes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -103,7 +106,7 @@ class Delete:
             reachable = {node.uid for node in await nodes.every(session) if node.agent_status == "connected"}
             others = [each for each in await actions.open_of_bdb(session, action.object_uid) if each.uid != action.uid]
         if others and datetime.now(UTC) - action.created_at < PATIENCE:
-            step = {"name": f"Wait for the end of another action: {others[0].description}", "status": "running"}
+            step = {"name": f"Wait for another action: {others[0].description}", "status": "running"}
             return Outcome(steps=[step], again_in=0.05)
         waiting = [shard for shard in left if shard.node_uid in reachable]
         if waiting:
@@ -118,7 +121,7 @@ class Delete:
         told = f"Database {bdb.name} was deleted."
         if outcome.facts["left"]:
             where = ", ".join(str(uid) for uid in outcome.facts["left"])
-            told += f" Its shards on node {where} will be removed when the agent there is back."
+            told += f" Its shards on node {where} will be removed when its agent reconnects."
         record_of_action(session, action, "bdb_deleted", told)
         await outages.forget_bdb(session, bdb.uid)
         await session.delete(bdb)
@@ -126,14 +129,14 @@ class Delete:
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
-            bdb.status_detail, bdb.action_uid = f"Deletion did not finish: {reason}", None
+            bdb.status_detail, bdb.action_uid = f"Deletion failed: {reason}", None
             record_of_action(
                 session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR"
             )
 
 
 class Flush:
-    """FLUSHALL on every primary."""
+    """Runs FLUSHALL on all primaries."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -142,11 +145,11 @@ class Flush:
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         led = {shard.pair for shard in database.primaries}
         if lost := sorted({shard.pair for shard in database.shards} - led):
-            # A replica that is promoted later would bring its keys back.
-            return Outcome(unreachable=f"pair {lost[0]} has no living primary", again_in=0.5)
+            # A replica that is promoted later would restore its keys.
+            return Outcome(unreachable=f"pair {lost[0]} has no available primary", again_in=0.5)
         reasons = refused(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
         return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
 

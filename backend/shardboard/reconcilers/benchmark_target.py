@@ -1,4 +1,4 @@
-"""How a load generator reaches a database."""
+"""How a load generator connects to a database."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ from shardboard.state.nodes import Node
 
 
 def order(load: BenchmarkLoad, row: Benchmark, bdb: Bdb, nodes: Sequence[Node]) -> StartLoad:
-    """What the load's node is told."""
+    """Return the request that starts a load on its node."""
     told = row.spec["phases"][load.phase]["workload"]
     places: list[int] = row.spec["load_nodes"]
     own = benchmark_plan.share(told, places.index(load.node_uid), len(places))
@@ -34,12 +34,12 @@ def _addresses(bdb: Bdb, nodes: Sequence[Node]) -> list[str]:
 
 
 SAMPLES = 20
-"""Keys looked at in each shard."""
+"""Number of keys sampled per shard."""
 MOST_SHARDS = 16
 
 
 async def foreign_keys(agents: Agents, primaries: Sequence[ShardRef], row: Benchmark) -> str:
-    """A sentence when the database holds keys that no benchmark wrote, as far as a sample tells; else empty."""
+    """Return an error message if a sample shows keys that no benchmark wrote; empty otherwise."""
     prefixes = {workload.prefix(phase["workload"]) for phase in row.spec["phases"]} | {workload.prefix({})}
     told = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[:MOST_SHARDS]))
     keys = [key for found in told for key in found]
@@ -48,13 +48,13 @@ async def foreign_keys(agents: Agents, primaries: Sequence[ShardRef], row: Bench
         return ""
     share = 100 * len(foreign) / len(keys)
     return (
-        f"The database holds keys that no benchmark wrote ({share:.0f} % of {len(keys)} that were looked at). "
-        "The run would add to them, and push them out where memory ends: order it with overwrite if that is meant."
+        f"The database contains keys that no benchmark wrote ({share:.0f} % of {len(keys)} sampled keys). "
+        "The run would add keys and could evict the existing ones. To run it anyway, set `overwrite`."
     )
 
 
 def _own(key: str, prefixes: Collection[str]) -> bool:
-    """Written by a benchmark: a prefix and a number. An empty prefix leaves the number."""
+    """Return whether a benchmark wrote the key: a prefix and a number, or only a number for an empty prefix."""
     return any(key.startswith(prefix) and (bool(prefix) or key.isdecimal()) for prefix in prefixes)
 
 
@@ -65,7 +65,7 @@ async def _keys(agents: Agents, shard: ShardRef) -> list[str]:
 
 
 def _text(reply: str) -> str:
-    """A bulk reply as an agent shows it; empty for none."""
+    """Return the key in a bulk reply as formatted by the agent; empty if there is none."""
     if reply in ("None", ""):
         return ""
     return reply[2:-1] if reply.startswith(("b'", 'b"')) else reply

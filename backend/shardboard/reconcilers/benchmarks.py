@@ -1,5 +1,5 @@
-"""Carries out a run: step by step, on all its load nodes at once. What the generators tell is collected elsewhere
-(`collectors/benchmarks.py`); here only the rows say how far they are, so a console that was killed goes on where it was.
+"""Execution of benchmark runs, step by step, on all load nodes at once. `collectors/benchmarks.py` collects the generators' output.
+Progress is only read from the store, so a restarted console continues where the previous one stopped.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ QUEUE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class RunContext:
-    """A run as a step of it sees it."""
+    """Rows that a step of a run needs."""
 
     row: Benchmark
     loads: Sequence[BenchmarkLoad]
@@ -49,7 +49,7 @@ class RunContext:
 
     @property
     def reason(self) -> str:
-        """Why it cannot go on."""
+        """Why the run cannot continue."""
         return next((load.detail for load in self.loads if load.status == "failed"), "")
 
     def node(self, uid: int) -> Node | None:
@@ -57,7 +57,7 @@ class RunContext:
 
 
 class Run:
-    """One step of a run at a time."""
+    """Performs one step of a run at a time."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -66,11 +66,11 @@ class Run:
     async def step(self, action: Action) -> Outcome:
         context = await self._look(action.object_uid)
         if context is None:
-            return Outcome(failed="The benchmark does not exist any more.")
+            return Outcome(failed="The benchmark no longer exists.")
         if action.cancelled_by or context.reason:
             return await self._end(context, cancelled=bool(action.cancelled_by))
         if context.earlier is not None:
-            waiting = f"Wait for benchmark {context.earlier.name} to end"
+            waiting = f"Wait for benchmark {context.earlier.name}"
             return Outcome(steps=[{"name": waiting, "status": "running"}], again_in=QUEUE_SECONDS)
         left = [load for load in context.loads if load.status not in ENDED]
         if not left:
@@ -106,7 +106,7 @@ class Run:
             )
 
     async def _begin(self, context: RunContext, loads: Sequence[BenchmarkLoad]) -> None:
-        """Noted before the nodes are told, so that whatever they were told is looked after."""
+        """Start loads. They are marked as held before the requests are sent, so that every load that was started is cleaned up."""
         async with self._store.begin() as session:
             row = await benchmarks.by_uid(session, context.row.uid)
             if row is None:
@@ -125,7 +125,7 @@ class Run:
                     own.status = "running"
 
     async def _refusal(self, context: RunContext) -> str:
-        """Why it is not begun at all; empty when nothing stands against it."""
+        """Return why the run must not start; empty if it may."""
         spec = context.row.spec
         if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
             return ""
@@ -133,7 +133,7 @@ class Run:
         return await foreign_keys(self._agents, found.primaries, context.row) if found is not None else ""
 
     async def _drill(self, context: RunContext, now: Step, action: Action) -> None:
-        """The planned fault, when it is time: once, in the first repetition of the last phase."""
+        """Schedule the planned drill when it is due: once, in the first repetition of the last phase."""
         drill = context.row.spec["drill"]
         last = Step(len(context.row.spec["phases"]) - 1, 0)
         if drill is None or now != last or "drill_action_uid" in context.row.facts:
@@ -146,7 +146,7 @@ class Run:
             if row is None or "drill_action_uid" in row.facts:
                 return
             if not (await clusters.load(session)).rules.drills_enabled:
-                return  # allowed when it was ordered, and forbidden since
+                return  # drills have been disabled since the run was requested
             queued = drills.order(
                 session,
                 drill["node_uid"],
@@ -162,11 +162,11 @@ class Run:
         node = context.node(load.node_uid)
         if node is None or context.bdb is None:
             missing = f"node {load.node_uid}" if node is None else f"database {context.row.bdb_uid}"
-            return LoadState(id=load.uid, state="absent", refused=f"{missing} does not exist any more")
+            return LoadState(id=load.uid, state="absent", refused=f"{missing} no longer exists")
         return await self._agents.start_load(reference(node), order(load, context.row, context.bdb, context.nodes))
 
     async def _end(self, context: RunContext, *, cancelled: bool) -> Outcome:
-        """Before its time: what runs is asked to end, and what it has measured is still collected."""
+        """End the run early. Running loads are asked to stop, and their measurements are still collected."""
         running = [load for load in context.living if load.status == "running"]
         for load in running:
             if (node := context.node(load.node_uid)) is not None:
@@ -184,9 +184,9 @@ class Run:
         return Outcome(cancelled=True) if cancelled else Outcome(failed=context.reason)
 
     async def _conclude(self, context: RunContext) -> None:
-        """Work out what was measured, and keep it: once, as what it is worked out from is let go with that."""
+        """Compute the summary and store it, once, because the histograms that it is computed from are deleted with it."""
         if context.row.summary:
-            return  # by a console that was killed before it could say so
+            return  # stored by a console that was killed before the action ended
         steps: dict[Step, list[BenchmarkLoad]] = {}
         for load in context.loads:
             if load.began is not None:
@@ -207,7 +207,7 @@ class Run:
             if row is not None:
                 row.summary = summary
                 for load in await benchmarks.loads_of(session, [row.uid]):
-                    # It is in the summary now, and too large to be read with every list of runs.
+                    # The histogram is part of the summary and too large to be read with every list of runs.
                     load.ended = load.ended and {**load.ended, "histogram": {}}
 
     async def _result(
@@ -226,7 +226,7 @@ class Run:
 async def _own(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
     own = await benchmarks.load(session, load.uid)
     if own is None:
-        raise LookupError(f"load {load.uid} is gone, though its run was not over")
+        raise LookupError(f"load {load.uid} no longer exists although its run has not ended")
     return own
 
 

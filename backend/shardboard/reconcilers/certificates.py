@@ -1,8 +1,7 @@
-"""Renews what the shards of encrypted databases prove to each other, long before it ends, and brings it to all of them.
+"""Renewal and distribution of the shard certificates of encrypted databases, long before they expire.
 
-Old and new certificates are of the same authority, so shards that have been told and shards that have not go on speaking to
-each other. Shards that start get the present one with what they are started with; proxies are told with their next state.
-Where the authority is replaced, `authorities.py` takes the steps.
+Old and new certificates are from the same CA, so shards with either can connect to each other. Starting shards get the current
+certificate with their start request; proxies get it with their next state. `authorities.py` replaces the CA.
 """
 
 import asyncio
@@ -30,24 +29,24 @@ from shardboard.tasks import together
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 60.0
-"""Seconds until certificates are looked at again, and until shards that were not told are told again."""
+"""Seconds until certificates are checked again and shards that were not updated are retried."""
 
 TELL_AGAIN = 86_400.0
-"""Seconds after which all are told once more: a shard may have been started with what was read just before."""
+"""Seconds after which all shards are updated again: a shard may have been started with a certificate read just before a renewal."""
 
 
 @dataclass(frozen=True)
 class _Brought:
     number: int = 0
-    """Of what was told."""
+    """Number of the distributed certificate."""
     shards: frozenset[int] = frozenset()
-    """That took it, and were alive."""
+    """Uids of the living shards that accepted it."""
     at: float = 0.0
-    """By the loop's clock."""
+    """Time by the loop's clock."""
 
 
 class CertificatesLoop:
-    """The loop; `renew`, `bring` and `advance` are its parts."""
+    """The certificate loop; `renew`, `bring` and `advance` are its parts."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, serving: Endpoints) -> None:
         self._store = store
@@ -55,12 +54,12 @@ class CertificatesLoop:
         self._agents = agents
         self._replacements = Replacements(store, agents, serving)
         self._brought: dict[tuple[int, int], _Brought] = {}
-        """By node and database, where no shard refused."""
+        """By node and database, where no shard rejected the certificate."""
         self._refusals: dict[tuple[int, int], str] = {}
-        """By node and database: what was told of last."""
+        """By node and database: reason of the last reported failure."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.renew(datetime.now(UTC))
@@ -69,34 +68,34 @@ class CertificatesLoop:
                 await changes.until(lambda change: change[0] in ("bdb", "node", "shard"), LOOK_AGAIN)
 
     async def renew(self, now: datetime) -> None:
-        """Store another certificate for every database whose present one is going to end."""
+        """Store a new certificate for each database whose current one expires soon."""
         async with self._store.read() as session:
             due = [bdb.uid for bdb in await bdbs.every(session) if _is_due(bdb, now)]
         for uid in due:
             async with self._store.begin() as session:
-                await clusters.load_for_update(session)  # else somebody's order and this one make two of one number
+                await clusters.load_for_update(session)  # prevents two certificates with the same number
                 bdb = await bdbs.by_uid(session, uid)
                 if bdb is None or not _is_due(bdb, now) or bdb.shard_certificates is None:
                     continue
                 held = ShardCertificates.read(bdb.shard_certificates)
                 if held.is_authority_due(now):
                     bdb.shard_certificates = held.replaced().stored()
-                    told = f"The authority of the shards of {bdb.name} is going to end, and is being replaced."
+                    told = f"The CA of the shards of {bdb.name} expires soon and is being replaced."
                     record(session, "bdb_authority_ends", told, source="bdb", bdb_uid=uid)
                     continue
                 fresh = held.renewed()
                 bdb.shard_certificates = fresh.stored()
                 told = (
-                    f"The certificate of the shards of {bdb.name} was renewed; it is good until {fresh.ends:%Y-%m-%d}."
+                    f"The certificate of the shards of {bdb.name} was renewed and is valid until {fresh.ends:%Y-%m-%d}."
                 )
                 record(session, "bdb_certificate_renewed", told, source="bdb", bdb_uid=uid)
 
     async def bring(self) -> None:
-        """Tell every reachable node whose shards may have an older certificate."""
+        """Send the current certificate to all reachable nodes whose shards may have an older one."""
         async with self._store.read() as session:
             renewed = {bdb.uid: bdb for bdb in await bdbs.every(session) if _number(bdb) > 1}
             machines = {node.uid: node for node in await nodes.every(session) if node.agent_status == "connected"}
-            held: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # shards that were seen there
+            held: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # shards seen alive there
             ids: dict[tuple[int, int], list[str]] = defaultdict(list)  # engine ids by node and database
             for shard in await shards.every(session) if renewed else ():
                 if shard.bdb_uid in renewed and shard.node_uid in machines:
@@ -113,7 +112,7 @@ class CertificatesLoop:
         await together(self._bring(reference(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items())
 
     async def advance(self) -> None:
-        """Take the next step of replacing authorities, where all have heard of the one before."""
+        """Perform the next step of CA replacements whose previous step is complete."""
         await self._replacements.advance(self._was_told)
 
     def _was_told(self, bdb: Bdb, shard: Shard) -> bool:
@@ -136,20 +135,20 @@ class CertificatesLoop:
                 order = RenewCertificates(bdb_uid=uid, engine_ids=ids[node.uid, uid], tls=told)
                 results = await self._agents.renew_certificates(node, order)
             except AgentUnreachable as error:
-                log.info("shards of database %s on node %s have their old certificate: %s", uid, node.uid, error.reason)
+                log.info("certificates: database %s on node %s not updated: %s", uid, node.uid, error.reason)
                 return
             except AgentError as error:
                 results, refused = [], {0: error.reason}
             else:
                 refused = {result.uid: result.reply for result in results if not result.ok}
             if not refused:
-                # What was not seen alive may be made anew just now, with what was read before: it is told when it is seen.
+                # A shard that was not seen alive may be starting now with an older certificate: it is updated once it is seen.
                 took = frozenset(result.uid for result in results) & seen
                 self._brought[node.uid, uid] = _Brought(_number(bdb), took, asyncio.get_running_loop().time())
             await self._tell(node, bdb, min(refused.items(), default=(0, "")))
 
     async def _tell(self, node: NodeRef, bdb: Bdb, refused: tuple[int, str]) -> None:
-        """An event when shards refuse, once for each reason."""
+        """Record an event when shards reject the certificate, once per reason."""
         shard_uid, reason = refused
         if self._refusals.get((node.uid, bdb.uid), "") == reason:
             return
@@ -157,7 +156,7 @@ class CertificatesLoop:
         if not reason:
             return
         which = f"Shard redis:{shard_uid} of {bdb.name}" if shard_uid else f"Shards of {bdb.name}"
-        told = f"{which} on node {node.uid} did not take the new certificate: {reason}. It is tried again."
+        told = f"{which} on node {node.uid} did not accept the new certificate: {reason}. The console retries."
         async with self._store.begin() as session:
             record(
                 session,

@@ -1,7 +1,7 @@
-"""Tells agents which authorities of the console they are to trust, and ends the replacing of one when nobody needs it any more.
+"""Distribution of the console's CAs to agents, and the end of a CA replacement when the old CA is no longer used.
 
-An agent is told when it connects, and whenever that changes. The former authority is forgotten when every node of the cluster has
-shown a certificate of the present one: who is away is waited for, or is removed.
+Agents are updated when they connect and after each change. The old CA is removed when every node of the cluster has presented a
+certificate of the current one: unavailable nodes are awaited, or must be removed.
 """
 
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class ConsoleAuthorityLoop:
-    """`advance` is one turn."""
+    """`advance` runs one iteration."""
 
     def __init__(self, store: Store, bus: Bus, authority: Authority, trust: AgentsTrust) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class ConsoleAuthorityLoop:
         self._trust = trust
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change", "authority") as changes:
             while True:
                 await self.advance()
@@ -35,7 +35,7 @@ class ConsoleAuthorityLoop:
                 )
 
     async def advance(self) -> None:
-        """Tell all that are connected and were not told, and forget the former authority if it is time."""
+        """Update all connected agents that need it, and remove the old CA when possible."""
         await self._trust.tell()
         if self._authority.former is not None and await self._is_over():
             await self._forget()
@@ -49,8 +49,8 @@ class ConsoleAuthorityLoop:
 
     async def _forget(self) -> None:
         async with self._store.begin() as session:
-            told = "The former authority of the console is forgotten: nobody shows a certificate of it, and the console takes none."
+            told = "The console's old CA was removed: no node uses it, and the console rejects its certificates."
             record(session, "authority_forgotten", told, source="cluster")
             await session.flush()
             self._authority.forget()
-        log.info("the former authority was forgotten")
+        log.info("console CA: old CA removed")

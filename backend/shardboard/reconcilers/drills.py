@@ -1,4 +1,4 @@
-"""Carries out a drill: tells the agent once, then waits for its end."""
+"""Execution of drills: sends the request to the agent once, then waits for the end."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,8 +16,9 @@ NAME = "SMDrill"
 
 
 class DrillStepper:
-    """The steps of the action tell whether the agent has been told. A console that is killed in between tells it again;
-    the agent knows the order by its id."""
+    """The action has steps once the request was sent. A console that is killed in between sends it again; the agent recognizes the
+    request by its id.
+    """
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -37,7 +38,7 @@ class DrillStepper:
             ]
             peers = [other.addr for other in await nodes.every(session) if other.uid != action.object_uid]
         if node is None:
-            return Outcome(failed="The node does not exist any more.")
+            return Outcome(failed="The node no longer exists.")
         params = action.params
         order = Drill(
             id=action.uid,
@@ -59,7 +60,7 @@ class DrillStepper:
 
 
 def _name(action: Action) -> str:
-    """'Drill "Reboot node 2 for 10 s"'"""
+    """Return a name such as 'Drill "Reboot node 2 for 10 s"'."""
     return f'Drill "{action.description.removeprefix("Drill: ")}"'
 
 

@@ -1,7 +1,7 @@
-"""Notices when the engine itself elected a new primary, and makes that what is wanted: nobody else writes it down.
+"""Detection of elections by the engine, which makes the elected replica the desired primary.
 
-Valkey's election is the safety net for when the console is away or late; a `CLUSTER FAILOVER` that somebody typed looks the
-same. Without this the desired roles would go on naming the primary of before.
+Valkey's election is the fallback when the console is unavailable or late. A manual `CLUSTER FAILOVER` looks the same. Without this
+loop the desired roles would still name the previous primary.
 """
 
 from collections import defaultdict
@@ -20,21 +20,21 @@ from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
 LOSS_BEFORE = timedelta(minutes=10)
-"""A loss longer ago than this is not what an election answered."""
+"""A loss longer ago than this did not cause the election."""
 CAUSE_BEFORE = timedelta(seconds=10)
-"""A primary that was well for so long, while nobody ordered another one, was not what its replica was elected for."""
+"""If a primary was healthy for this long and no failover was requested, the election had no known cause."""
 ORDERS = HAND_OVER | {FAILOVER}
 
 
 class ElectionLoop(Sweep):
-    """Looks whenever shards changed. Roles that an action is changing are that action's to tell."""
+    """Checks roles after each change of shards. Roles that an action is changing are recorded by that action."""
 
     changes = frozenset({"shard", "action"})
 
     def __init__(self, store: Store, bus: Bus) -> None:
         super().__init__(store, bus)
         self._well_since: dict[int, datetime] = {}
-        """By uid of a shard; this console has not seen it otherwise."""
+        """By uid of a shard: since when this console has seen it healthy."""
 
     async def is_due(self, session: AsyncSession) -> bool:
         now = datetime.now(UTC)
@@ -56,7 +56,7 @@ class ElectionLoop(Sweep):
 
 
 async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
-    """Elections by database; only in cluster mode does the engine hold any."""
+    """Return elections by database; the engine only holds them in cluster mode."""
     found = []
     held: dict[int, list[ShardRoles]] = defaultdict(list)
     for row in await shards.every(session):
@@ -87,8 +87,8 @@ async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each:
         session,
         "shard_failover",
         f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name}{took}, "
-        f"by an election of the engine, not of the console{'' if has_cause else ', though nothing was wrong'}; "
-        "how far it was behind is not known.",
+        f"by an election of the engine, not by the console{'' if has_cause else ', although nothing was wrong'}; "
+        "its replication lag is unknown.",
         source="shard",
         severity="WARNING",
         bdb_uid=bdb.uid,

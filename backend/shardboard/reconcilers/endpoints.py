@@ -1,7 +1,7 @@
-"""Lets the proxy of every node serve the databases that have an endpoint there, and tells it where their shards are.
+"""Control of the proxies: which databases the proxy of each node serves, and where their shards are.
 
-What a proxy is to do follows from the store alone, and all of it is sent whenever a part changes. A node that cannot be
-reached is told when it is back; until then its proxy goes on with what it knows, and with what redirections teach it.
+The state of a proxy is derived from the store alone and is sent completely after each change. An unreachable node is updated when
+it returns; until then its proxy continues with its last state and with what it learns from redirections.
 """
 
 import asyncio
@@ -45,14 +45,14 @@ from shardboard.tasks import Tasks
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 5.0
-"""Seconds until what could not be done is tried again."""
-CANNOT_KEEP = "a proxy of the release before cannot keep the endpoints of unknown databases"
+"""Seconds until failed updates are retried."""
+CANNOT_KEEP = "a proxy of the previous release cannot keep the endpoints of unknown databases"
 SERVED = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
 """States of a database in which its endpoint listens."""
 
 
 class Endpoints:
-    """The loop, and what others may ask of it."""
+    """The loop, and operations for other components."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
@@ -60,14 +60,14 @@ class Endpoints:
         self._agents = agents
         self._pushing: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._applied: dict[int, tuple[ProxyState, ProxyReport]] = {}
-        """By node: what its proxy was told last, and what came of it."""
+        """By node: the last state of its proxy, and the resulting report."""
         self._pushers: Tasks[int] = Tasks()
         self._latest: dict[NodeRef, ProxyState] = {}
-        """What a proxy is to be told next."""
+        """Next state of each proxy."""
         self._versions: dict[int, tuple[list[ProxyShard], int]] = {}
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with self._pushers.ending():
             with self._bus.listen("change") as changes:
                 while True:
@@ -75,7 +75,7 @@ class Endpoints:
                     await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN)
 
     async def look(self) -> None:
-        """Begin to bring every reachable node's proxy to what the store wants. A node that hangs holds up no other."""
+        """Start updating the proxies of all reachable nodes to the state in the store. A hung node does not delay the others."""
         await self._bind()
         for node, state in (await self._wanted()).items():
             self._latest[node] = state
@@ -86,15 +86,13 @@ class Endpoints:
         while (state := self._latest.pop(node, None)) is not None:
             try:
                 await self._push(node, state)
-            except Exception as error:  # the next look begins once more
+            except Exception as error:  # the next poll retries
                 told = log.warning if is_away(error) else log.exception
-                told("what the proxy of node %s said could not be kept: %s", node.uid, reason(error))
+                told("endpoints: storing the report of the proxy of node %s failed: %s", node.uid, reason(error))
 
     async def serve(self, bdb_uid: int) -> dict[int, str]:
-        """Let one database be served now, or not, as the store wants it. Reasons by node where that failed; empty when clients can
-        connect everywhere that they should.
-
-        Raises AgentUnreachable when a node that should serve it could not be asked: that may be over in a moment.
+        """Apply the state of one database now, whether it is served or not. Return failures by node; empty if clients can connect
+        to all its endpoints. Raises AgentUnreachable if a node that should serve it could not be reached; this can be transient.
         """
         await self._bind()
         async with self._store.read() as session:
@@ -110,27 +108,30 @@ class Endpoints:
         return failed
 
     async def tell(self, bdb_uid: int) -> None:
-        """Let all proxies that have to do with the database know now what the store says of it, those of old addresses too; whether
-        they can serve it is another matter. Raises AgentUnreachable as `serve` does."""
+        """Send the database's state to all its proxies now, including those of old addresses, whether or not they can serve it.
+        Raises AgentUnreachable as `serve` does.
+        """
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             chosen = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
         wanted = await self._push_all(chosen)
-        # A state of before may have come after it.
+        # An older state may have been sent after this one.
         if behind := [uid for uid, state in wanted.items() if self._applied[uid][0] != state]:
-            raise AgentUnreachable(f"the proxy of node {min(behind)} is being told something else")
+            raise AgentUnreachable(f"the proxy of node {min(behind)} is being updated to another state")
 
     async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
-        """What each of the chosen nodes is to do that should be reachable. Raises AgentUnreachable when one could not be told."""
+        """Return the states sent to the chosen nodes that should be reachable. Raises AgentUnreachable if one could not be updated.
+        """
         wanted = {node: state for node, state in (await self._wanted()).items() if node.uid in chosen}
         await asyncio.gather(*(self._push(node, state) for node, state in wanted.items()))
         told = {node.uid: state for node, state in wanted.items()}
         if untold := told.keys() - self._applied.keys():
-            raise AgentUnreachable(f"the proxy of node {min(untold)} could not be told")
+            raise AgentUnreachable(f"the proxy of node {min(untold)} could not be updated")
         return told
 
     async def _bind(self) -> None:
-        """Choose the nodes of every endpoint anew, and end old addresses whose time is over; write and tell what differs."""
+        """Choose the nodes of all endpoints again, and end old addresses whose grace period is over. Write and report only changes.
+        """
         async with self._store.read() as session:
             if not await self._rebound(session):
                 return
@@ -158,7 +159,7 @@ class Endpoints:
         return found
 
     async def _wanted(self) -> dict[NodeRef, ProxyState]:
-        """By reachable node, everything that its proxy is to do."""
+        """Return the complete proxy state of each reachable node."""
         async with self._store.read() as session:
             machines = {node.uid: node for node in await nodes.every(session)}
             databases = [bdb for bdb in await bdbs.every(session) if bdb.status in SERVED and not bdb.traffic_stopped]
@@ -176,7 +177,7 @@ class Endpoints:
             for uid in bdb.endpoint_nodes:
                 by_node[uid].append(told)
             for uid in bdb.retiring.keys() & machines.keys():
-                # Cluster-aware clients find the new addresses there, and that this one has no slots.
+                # Cluster-aware clients find the new addresses there, and see that this one has no slots.
                 own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
                 by_node[uid].append(told.model_copy(update={"endpoints": [*told.endpoints, own]}))
         return {
@@ -196,13 +197,13 @@ class Endpoints:
                 address=machines[row.node_uid].addr,
                 port=row.port,
                 slots=list(slots.parse(row.slots)) if leads else [],
-                # An endpoint on another node serves the slots of a node that has none: it reaches all shards.
+                # An endpoint on another node serves the slots of a node without an endpoint: it reaches all shards.
                 endpoint_id=_endpoint_id(bdb.uid, row.node_uid if row.node_uid in living else living[0])
                 if leads and living
                 else None,
             )
             for row in rows
-            # A port that an unknown shard has taken since would lead to the data of its database.
+            # A port that an unknown shard has taken since would lead to the data of a different database.
             if row.port not in machines[row.node_uid].unknown_shards.shard_ports
             for leads in [_leads(row)]
         ]
@@ -226,9 +227,9 @@ class Endpoints:
         )
 
     def _version(self, bdb_uid: int, listed: list[ProxyShard]) -> tuple[list[ProxyShard], int]:
-        """A greater number whenever the shards differ from what was told last: by the clock, so that it grows over restarts.
-
-        Shards that are as before are the very same list: to compare hundreds for every node would take long.
+        """Return the list and its version, which increases when the shards differ from the last list. The version is based on the
+        clock, so it grows across restarts. An unchanged list is returned as the same object, because comparing hundreds of shards
+        for each node would take long.
         """
         before, version = self._versions.get(bdb_uid, ([], 0))
         if before == listed:
@@ -248,14 +249,16 @@ class Endpoints:
                 keep = await self._unknown(serving or [])
                 report = await self._agents.apply_proxy(node, state.model_copy(update={"keep": keep}))
             except AgentError as error:
-                log.info("the proxy of node %s could not be told: %s", node.uid, error.reason)
+                log.info("endpoints: updating the proxy of node %s failed: %s", node.uid, error.reason)
                 self._applied.pop(node.uid, None)
                 return
             await self._note(node, report, {database.uid: database.port for database in state.databases})
             self._applied[node.uid] = (state, report)
 
     async def _unknown(self, serving: Sequence[ServedDatabase]) -> list[ServedDatabase]:
-        """Those of which this store never contained a shard: they belong to a newer state of it, or to another store."""
+        """Return the databases of which this store never contained a shard: they belong to a newer state of it, or to another
+        store.
+        """
         ids = {engine_id for database in serving for engine_id in database.engine_ids}
         async with self._store.read() as session:
             unknown = await shards.unknown(session, ids)
@@ -267,7 +270,7 @@ class Endpoints:
         return node is not None and bool(node.unknown_shards.shards)
 
     async def _note(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
-        """Keep the report with the node, and tell what began to fail and what works again."""
+        """Store the report with the node, and record new and resolved failures."""
         now: dict[str, Any] = report.model_dump(mode="json", exclude={"serving"})
         async with self._store.read() as session:
             row = await nodes.by_uid(session, node.uid)
@@ -281,18 +284,18 @@ class Endpoints:
             row.proxy = now
             failing = _failures(now, ports)
             for uid in failing.keys() - before.keys():
-                told = f"The endpoint of database {uid} on node {node.uid} does not serve: {failing[uid]}."
+                told = f"The endpoint of database {uid} on node {node.uid} is unavailable: {failing[uid]}."
                 record(session, "endpoint_down", told, source="bdb", severity="ERROR", bdb_uid=uid, node_uid=node.uid)
             for uid in before.keys() - failing.keys():
-                told = f"The endpoint of database {uid} on node {node.uid} serves again."
+                told = f"The endpoint of database {uid} on node {node.uid} is available again."
                 record(session, "endpoint_up", told, source="bdb", bdb_uid=uid, node_uid=node.uid)
 
 
 def sentence(port: int, failed: Mapping[int, str]) -> str:
-    """Why a database cannot be reached, of the first node that failed."""
+    """Return why a database is unreachable, for the first node that failed."""
     node_uid, reason = min(failed.items())
     others = f" (and on {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
-    return f"The endpoint on port {port} of node {node_uid}{others} does not serve: {reason}."
+    return f"The endpoint on port {port} of node {node_uid}{others} is unavailable: {reason}."
 
 
 def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, str]:
@@ -306,5 +309,5 @@ def _leads(shard: Shard) -> bool:
 
 
 def _endpoint_id(bdb_uid: int, node_uid: int) -> str:
-    """What cluster-aware clients take for a node's id: 40 hex digits, the same for ever."""
+    """Return the node id that cluster-aware clients see: 40 hex digits, constant."""
     return hashlib.sha1(f"endpoint {bdb_uid}:{node_uid}".encode(), usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Watches over configuration epochs, and raises an alarm about those that nobody ordered (`domain.epochs`)."""
+"""Detection of unexpected configuration epochs, with an alarm (`domain.epochs`)."""
 
 import asyncio
 import logging
@@ -25,33 +25,34 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 10.0
 PATIENCE = 5.0
-"""Seconds that a node may take to answer."""
+"""Seconds within which a node must reply."""
 SETTLED = timedelta(seconds=30)
-"""So long after an action has ended engines may still have to agree on who has which epoch."""
+"""After the end of an action, engines may need this long to agree on epochs."""
 OPEN_SECONDS = 90.0
-"""For so long after the last rise the alarm is open."""
+"""Seconds after the last rise until the alarm closes."""
 OVERLAP = timedelta(minutes=1)
-"""An event is found later than it was stamped, when its transaction has ended."""
+"""An event can become visible later than its timestamp, when its transaction commits."""
 AT_ONCE = 8
-"""Databases that are asked at a time."""
+"""Number of databases polled at a time."""
 KEPT = 20
-"""Rises that an alarm tells of, the newest."""
+"""Maximum number of rises in an alarm, the newest."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """One in cluster mode, as the store knows it."""
+    """A database in cluster mode, from the store."""
 
     uid: int
     name: str
     encrypted: bool
     is_quiet: bool
-    """Nothing has been ordered or lost lately, nor is being put right."""
+    """No recent action or loss, and no recovery in progress."""
     primaries: dict[ShardRef, str]
-    """And which process each is."""
+    """Identity of each primary's process."""
     takeovers: Mapping[int, tuple[int, int]]
-    """Which replica's uid took over from which primary's, that nobody ordered and nothing explains, by uid of the event; of the
-    last minute."""
+    """Takeovers of the last minute that were neither requested nor explained, by uid of the event: (uid of the replica, uid of the
+    primary).
+    """
 
 
 class EpochLoop:
@@ -61,18 +62,18 @@ class EpochLoop:
         self._watches: dict[int, Watch] = defaultdict(Watch)
         self._has_looked = False
         self._told: set[int] = set()
-        """Uids of the events of takeovers that were told, or were there before this console looked first."""
+        """Uids of takeover events that were reported, or that existed before this console's first poll."""
         self._few = asyncio.Semaphore(AT_ONCE)
         self._alarms = LastingAlarms(store, UNORDERED_EPOCH, lambda span: span.bdb_uid or 0, OPEN_SECONDS)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             await self.sweep()
             await asyncio.sleep(LOOK_SECONDS)
 
     async def sweep(self) -> None:
-        """One look at every database."""
+        """Poll all databases once."""
         now = datetime.now(UTC)
         async with self._store.read() as session:
             databases = await _databases(session, now)
@@ -90,7 +91,7 @@ class EpochLoop:
         if not database.is_quiet:
             watch.change()
         elif (look := await self._asked(database)) is None:
-            watch.change()  # who says nothing may be lost
+            watch.change()  # a primary without a reply may be lost
         else:
             rises = watch.see(look)
         takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._told}
@@ -99,7 +100,7 @@ class EpochLoop:
             self._told |= takeovers.keys()
 
     async def _asked(self, database: Database) -> Look | None:
-        """None unless all primaries answer, and believe their cluster to be whole."""
+        """Return a snapshot; None unless all primaries reply and report a complete cluster."""
         async with self._few:
             replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", patience=PATIENCE)
         told = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
@@ -146,7 +147,7 @@ async def _databases(session: AsyncSession, now: datetime) -> list[Database]:
     lately = await actions.lately(session, now - SETTLED)
     busy = {each.object_uid for each in lately if each.object_type == "bdb"}
     moving = any(each.object_type == "node" for each in lately)
-    # Their slots are taken back, by newer epochs.
+    # The slots of unexpected members are reclaimed with newer epochs.
     expelled = [each for each in await events.open_spans(session, UNKNOWN_NODE) if not each.details["left_alone"]]
     strangers = {span.bdb_uid for span in expelled}
     failovers = await events.touching(session, ("shard_failover",), now - OVERLAP, now, limit=1000)
@@ -177,23 +178,23 @@ def _process(row: Shard) -> str:
 
 
 def _is_unexplained(failover: Event) -> bool:
-    """By an election of the engine though nothing was wrong; see `reconcilers.elections`."""
+    """Return whether the engine held an election although nothing was wrong; see `reconcilers.elections`."""
     return failover.details.get("has_cause") is False
 
 
 def _sentence(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:
     told = [
-        *(f"redis:{heir} took over from redis:{lost}, with which nothing was wrong" for heir, lost in takeovers),
+        *(f"redis:{heir} took over from redis:{lost}, which was healthy" for heir, lost in takeovers),
         *(
             f"the epoch of redis:{each.shard_uid} rose from {each.before} to {each.after}"
             if each.shard_uid is not None
-            else f"the newest epoch of the cluster is {each.after} (before: {each.before or 'not known'})"
+            else f"the newest epoch of the cluster is {each.after} (before: {each.before or 'unknown'})"
             for each in rises
         ),
     ]
     whom = (
-        "with the administrator's password of the database or keys of it"
+        "a person with the database's admin password or private keys"
         if database.encrypted
-        else "with the administrator's password of the database, or who reaches a shard's bus port: it is not encrypted"
+        else "a person with the database's admin password, or with access to a shard's bus port, which is not encrypted"
     )
-    return f"Nobody ordered what happened to {database.name}: {'; '.join(told)}. That can be somebody {whom}."
+    return f"Unexpected changes to {database.name}: {'; '.join(told)}. The cause can be {whom}."

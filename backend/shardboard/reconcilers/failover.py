@@ -1,8 +1,8 @@
-"""Promotes replicas of primaries that are down: the loop that orders it, and the steps that do it.
+"""Failover of primaries that are down: the loop that schedules it, and the stepper that performs it.
 
-Valkey's own election remains the safety net; the console is faster, because it does not wait for the node timeout: it
-sends `CLUSTER FAILOVER FORCE` (still voted on by a majority of primaries) as soon as the loss is agreed on, and TAKEOVER
-only where no majority is left to vote.
+Valkey's own election remains the fallback. The console is faster because it does not wait for the node timeout: it sends
+`CLUSTER FAILOVER FORCE`, which needs the votes of a majority of primaries, as soon as the loss is confirmed, and TAKEOVER only if
+no majority is left to vote.
 """
 
 import asyncio
@@ -36,18 +36,18 @@ NAME = actions.FAILOVER
 HANDOVER = "SMShardFailover"
 DEADLINE = timedelta(seconds=120)
 PATIENCE = 1.5
-"""Seconds that one node may take to answer, so that it does not hold up the failover of the others."""
+"""Seconds within which a node must reply, so that it does not delay the failovers of others."""
 HANDOVER_PACE = 0.2
-"""Seconds between two looks at a handover that could not be made."""
+"""Seconds between two attempts of a planned failover that could not be performed."""
 VOTE_SECONDS = 0.3
-"""How long a vote may take; it was 0.1 s where it was measured."""
+"""Maximum duration of a vote; measured: 0.1 s."""
 
 LastOffset = Callable[[int], float | None]
-"""The replication offset that a shard last told of; None when unknown."""
+"""Returns the last reported replication offset of a shard; None if unknown."""
 
 
 class FailoverLoop(Sweep):
-    """Orders a failover for every active database that has a pair without a living primary and with a replica to promote."""
+    """Schedules a failover for each active database with a pair that has no living primary but a replica to promote."""
 
     changes = frozenset({"shard"})
     seconds = 2.0
@@ -61,7 +61,7 @@ class FailoverLoop(Sweep):
     async def act(self, session: AsyncSession) -> None:
         outdated = await nodes.outdated_bdbs(session)
         for bdb_uid, rows in (await _by_bdb(session)).items():
-            if bdb_uid in outdated:  # a primary without a row may serve: to promote a replica would take its slots
+            if bdb_uid in outdated:  # a primary without a row may serve: promoting a replica would take its slots
                 continue
             bdb = await bdbs.by_uid(session, bdb_uid)
             found = promotable(rows)
@@ -85,10 +85,11 @@ class FailoverLoop(Sweep):
 
 
 class Failover:
-    """All broken pairs of one database at once. Computed anew at every step, so that it may be killed at any line.
+    """Failover of all broken pairs of one database at once. The plan is recomputed in each step, so the process can be killed at
+    any line.
 
-    Who takes over, and how many bytes it is behind, is remembered before the order goes out: a promoted replica writes on,
-    and then nobody can tell any more.
+    The promoted replica and its lag in bytes are stored before the command is sent: a promoted replica accepts writes, and then the
+    lag can no longer be determined.
     """
 
     def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
@@ -99,17 +100,17 @@ class Failover:
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         async with self._store.read() as session:
             rows = await shards.of_bdb(session, action.object_uid)
         broken = promotable(rows)
         method = failover.method(
             cluster=database.engine.cluster,
             primaries=len({shard.pair for shard in database.shards}),
-            lost=len(failover.broken_pairs(_members(rows))),  # those that nobody can take over do not vote, either
+            lost=len(failover.broken_pairs(_members(rows))),  # lost primaries without a replica do not vote either
         )
         if method == "TAKEOVER" and not await self._is_majority():
-            return Outcome(unreachable="most nodes are down or cut off from this console", again_in=1.0)
+            return Outcome(unreachable="most nodes are down or unreachable for this console", again_in=1.0)
         references = {shard.uid: shard for shard in database.shards}
         known: list[dict[str, Any]] = action.params.get("chosen", [])
         leading = {row.uid for row in rows if row.current_role == "master" and row.observed_status != "down"}
@@ -123,7 +124,7 @@ class Failover:
         if [*done, *chosen] != known:
             return Outcome(remember={"chosen": [*done, *chosen]}, again_in=0)
         if broken and not chosen:
-            return Outcome(unreachable="no replica answers", again_in=0.2)
+            return Outcome(unreachable="no replica responds", again_in=0.2)
         await self._promote(chosen, references)
         promoted = await self._await_promotion([references[each["heir"]] for each in chosen])
         if len(promoted) < len(broken):
@@ -133,11 +134,11 @@ class Failover:
         return Outcome(finished=True, facts={"promoted": [*done, *chosen]})
 
     async def _promote(self, chosen: Sequence[dict[str, Any]], references: dict[int, ShardRef]) -> None:
-        """Send the orders, all at once.
+        """Send the commands, all at once.
 
-        Two that ask for votes in the same moment may share them out, so that neither gets a majority; and the engine asks no
-        second time for four node timeouts, whatever it is told. So who was refused once is told to take over: that its
-        primary is down is agreed on, and nobody else is told to lead its pair.
+        Two replicas that request votes at the same time can split the votes, so that neither gets a majority, and the engine does
+        not request votes again for four node timeouts. A replica that failed once is therefore promoted with TAKEOVER: the loss of
+        its primary is confirmed, and no other replica of its pair is promoted.
         """
         for method in dict.fromkeys(each["method"] for each in chosen):
             replicas = [references[each["heir"]] for each in chosen if each["method"] == method]
@@ -147,7 +148,9 @@ class Failover:
                 await cluster.command(self._agents, replicas, "CONFIG", "REWRITE", patience=PATIENCE)
 
     async def _is_majority(self) -> bool:
-        """TAKEOVER asks no primary, so it must not be sent from the smaller side of a split network."""
+        """Return whether this console reaches a majority of nodes. TAKEOVER needs no votes, so it must not be sent from a minority
+        partition.
+        """
         async with self._store.read() as session:
             everyone = await nodes.every(session)
         return 2 * sum(node.health == "up" for node in everyone) >= len(everyone)
@@ -155,14 +158,14 @@ class Failover:
     async def _plan(
         self, broken: Sequence[Broken], known: Sequence[dict[str, Any]], references: dict[int, ShardRef]
     ) -> list[dict[str, Any]]:
-        """For each broken pair what was chosen before, as long as it can still be promoted, or else a new choice."""
+        """Return the previous choice for each broken pair if it can still be promoted, otherwise a new one."""
         candidates = {uid for pair in broken for uid in pair.candidates}
         kept = [each for each in known if each["heir"] in candidates]
         settled = {each["pair"] for each in kept}
         return [*kept, *await self._choose([pair for pair in broken if pair.pair not in settled], references)]
 
     async def _choose(self, broken: Sequence[Broken], references: dict[int, ShardRef]) -> list[dict[str, Any]]:
-        """For each pair the replica that has received most, and by how much it was behind what its primary last told."""
+        """Return for each pair the replica with the most data, and its lag behind the last reported offset of its primary."""
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
         replies = await cluster.command(self._agents, candidates, "INFO", "replication", patience=PATIENCE)
         told = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
@@ -211,7 +214,7 @@ class Failover:
                 session,
                 "shard_failover",
                 f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name} "
-                + (f"in {seconds:.2f} s, as {action.originator} asked." if asked else _aftermath(seconds, each)),
+                + (f"in {seconds:.2f} s, requested by {action.originator}." if asked else _aftermath(seconds, each)),
                 source="shard",
                 severity="INFO" if asked else "WARNING",
                 originator=action.originator,
@@ -223,12 +226,12 @@ class Failover:
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        told = f"Not all lost primaries could be replaced: {reason}"
+        told = f"Failover failed for some primaries: {reason}"
         await tell_failure(session, action, "shard_failover_failed", told, reason, source="bdb")
 
 
 class Handover(Failover):
-    """A failover that somebody asked for, while the primaries live: graceful unless forced."""
+    """Requested failover of living primaries: graceful unless forced."""
 
     def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
         super().__init__(store, agents, last_offset)
@@ -239,7 +242,7 @@ class Handover(Failover):
             session,
             action,
             "shard_failover_failed",
-            f"{action.description}, as {action.originator} asked: it failed. {reason}",
+            f"{action.description}, requested by {action.originator}, failed: {reason}",
             severity="ERROR",
             details={"reason": reason, "tries": 1},
         )
@@ -247,7 +250,7 @@ class Handover(Failover):
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         async with self._store.read() as session:
             rows = await shards.of_bdb(session, action.object_uid)
         references = {shard.uid: shard for shard in database.shards}
@@ -257,7 +260,7 @@ class Handover(Failover):
             pairs = [Broken(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
             fresh = await self._choose(pairs, references)
             if len(fresh) < len(pairs):
-                return Outcome(unreachable="a replica does not answer", again_in=0.2)
+                return Outcome(unreachable="a replica does not respond", again_in=0.2)
             method = "FORCE" if force else "graceful"
             return Outcome(remember={"chosen": [{**each, "method": method} for each in fresh]}, again_in=0)
         chosen = action.params["chosen"]
@@ -282,7 +285,7 @@ class Handover(Failover):
 
 
 def _took(action: Action, turn: Turn) -> dict[str, Any]:
-    """Seconds by promoted replica, to be kept for their events."""
+    """Return the duration in seconds by promoted replica, for their events."""
     if turn.tried is None or turn.seconds is None:
         return {}
     return {"took": {**action.params.get("took", {}), str(turn.tried.uid): turn.seconds}}
@@ -295,7 +298,7 @@ def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
 
 
 def promotable(rows: Sequence[Shard]) -> list[Broken]:
-    """Broken pairs that have somebody to take over."""
+    """Return broken pairs that have a replica to promote."""
     return [pair for pair in failover.broken_pairs(_members(rows)) if pair.candidates]
 
 
@@ -315,17 +318,18 @@ def _offset(info: Mapping[str, str]) -> int:
 
 
 def _whole(info: Mapping[str, str]) -> bool:
-    """Whether a replica has a data set to take over with. One that never synced has none, and one in the middle of a full
-    sync is about to throw its own away; the engine itself would promote either when told to."""
+    """Return whether a replica has a complete data set. One that never synchronized has none, and one in a full sync is about to
+    delete its data; the engine would promote both.
+    """
     return info.get("master_sync_in_progress") != "1" and info.get("master_link_down_since_seconds") != "-1"
 
 
 def _aftermath(seconds: float, promotion: dict[str, Any]) -> str:
     behind = promotion["bytes_behind"]
-    # The primary may have written more after its last sample: what is told is a lower bound.
+    # The primary may have written more after its last sample, so the reported lag is a lower bound.
     loss = (
-        "it had all that its primary last told of"
+        "it had all data that its primary last reported"
         if behind == 0
-        else f"it lacked {behind} bytes that its primary last told of"
+        else f"it lacked {behind} bytes that its primary last reported"
     )
-    return f"{seconds:.2f} s after it was down; {'how far it was behind is not known' if behind is None else loss}."
+    return f"{seconds:.2f} s after the loss; {'its replication lag is unknown' if behind is None else loss}."

@@ -1,7 +1,8 @@
-"""Planned handovers of one action: one election of a database at a time, none that could not be won, each failed one told.
+"""Planned failovers of one action: one election per database at a time, only elections that can succeed, and an event for each
+failure.
 
-Two replicas that ask for votes at once share them out, and neither leads. What becomes of elections is seen from the engines; only
-how often a replica has failed, and when it may be told again, is kept in the action.
+Concurrent elections can split the votes, so that no replica wins. The state of elections is read from the engines; the action only
+stores how often a replica has failed and when to retry it.
 """
 
 import logging
@@ -24,69 +25,69 @@ from shardboard.state.events import record
 log = logging.getLogger(__name__)
 
 PARAM = "handovers"
-"""Where an action keeps `{promoted: {"tries", "again_at"}}` of those that failed."""
+"""Key of the action's params with failed attempts: `{promoted: {"tries", "again_at"}}`."""
 AGAIN_SCALE = 1.0
-"""Tests do not wait as long."""
+"""Factor for retry delays; tests use a smaller one."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """One handover that is due."""
+    """One planned failover that is due."""
 
     promoted: ShardRef
     old: ShardRef
-    """Who leads now."""
+    """The current primary."""
 
 
 @dataclass(frozen=True)
 class DatabaseView:
-    """What a handover has to know of its database."""
+    """Properties of the database that a planned failover needs."""
 
     bdb_uid: int
     name: str
     cluster: bool
     primaries: Sequence[ShardRef]
     shards: int
-    """How many it has."""
+    """Number of its shards."""
 
 
 @dataclass
 class Turn:
-    """What one look came to."""
+    """Result of one attempt."""
 
     tried: ShardRef | None = None
     seconds: float | None = None
-    """What it took, if it came about."""
+    """Duration, if it succeeded."""
     waits: dict[int, str] = field(default_factory=dict)
-    """By promoted replica, why it was not told; a sentence."""
+    """By promoted replica: why it was not attempted; one sentence."""
     hindered: str = ""
-    """One of these that does not pass with time alone."""
+    """One of these reasons that does not resolve with time alone."""
     remember: dict[str, Any] = field(default_factory=dict)
-    """To be kept in the action."""
+    """To be stored in the action."""
 
 
 class Handovers:
-    """An action of a database excludes any other that hands over, so to take turns within it is to take turns at all. Failovers of
-    lost primaries do not wait; who hands over waits for them."""
+    """Planned failovers of one database. Actions that hand over roles of the same database exclude each other, so serializing
+    within an action is sufficient. Failovers of lost primaries take precedence.
+    """
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
 
     async def turn(self, action: Action, view: DatabaseView, wishes: Sequence[Wish], *, force: bool = False) -> Turn:
-        """Carry out the first of the wishes that can be, and wait until it is over: some hundredths of a second, half a second at
-        worst."""
+        """Perform the first possible request and wait for its end: some hundredths of a second, at most half a second."""
         found = Turn()
         failed: Mapping[str, Any] = action.params.get(PARAM, {})
         if await self._is_failing_over(view.bdb_uid):
-            found.waits = {wish.promoted.uid: "A failover of lost primaries comes first." for wish in wishes}
+            found.waits = {wish.promoted.uid: "Waiting for a failover of lost primaries." for wish in wishes}
             return found
         due = [wish for wish in wishes if _again_at(failed, wish.promoted.uid) <= datetime.now(UTC)]
-        due.sort(key=lambda wish: _tries(failed, wish.promoted.uid))  # nobody waits for one that cannot be won
+        due.sort(key=lambda wish: _tries(failed, wish.promoted.uid))  # others do not wait for one that keeps failing
         for wish in wishes:
             if wish not in due:
                 found.waits[wish.promoted.uid] = (
-                    f"Shard redis:{wish.promoted.uid} is told again to take the lead in some seconds."
+                    f"Shard redis:{wish.promoted.uid} is retried in a few seconds."
                 )
         voters = [shard for shard in view.primaries if shard.slots] if view.cluster else []
         for wish in due:
@@ -113,12 +114,12 @@ class Handovers:
             return any(action.name == actions.FAILOVER for action in await actions.open_of_bdb(session, bdb_uid))
 
     async def _tell(self, action: Action, view: DatabaseView, wish: Wish, made: Try) -> dict[str, Any]:
-        """The event of one that failed, and what is to be kept of it."""
+        """Record the event of a failed attempt. Return what the action stores about it."""
         tries = _tries(action.params.get(PARAM, {}), wish.promoted.uid) + 1
         again = rules.again_after(tries, bounded=made.bounded, node_timeout_ms=rhythm(view.shards).node_timeout_ms)
         told = (
-            f"The handover of pair {wish.promoted.pair} of {view.name} from redis:{wish.old.uid} to "
-            f"redis:{wish.promoted.uid} failed: {made.reason}. It is tried again after {again:.0f} s."
+            f"The planned failover of pair {wish.promoted.pair} of {view.name} from redis:{wish.old.uid} to "
+            f"redis:{wish.promoted.uid} failed: {made.reason}. The console retries after {again:.0f} s."
         )
         log.warning("%s", told)
         async with ours(self._store, action) as session:

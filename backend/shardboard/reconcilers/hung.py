@@ -1,7 +1,8 @@
-"""Ends processes of shards that hang: they would neither serve nor die, and nobody would bring them back.
+"""Removal of hung shard processes, which neither serve requests nor end.
 
-An engine that is caught in a loop, as Valkey 9.1 can be by a change of roles (its nodes follow each other in a circle), never
-answers again, and its agent sees it running. Ended, it is a shard that died: another one leads its pair, and it comes back.
+An engine in an endless loop, which Valkey 9.1 can enter after a role change (its nodes replicate from each other in a circle),
+never replies again, while its agent sees it running. Once killed it counts as a dead shard: a replica is promoted, and the shard
+returns as a replica.
 """
 
 import asyncio
@@ -25,11 +26,11 @@ log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 2.0
 HANG_SECONDS = 30.0
-"""Without any answer. A long command is over by then, or its replica leads already."""
+"""Seconds without any reply. A long command has ended by then, or its replica has been promoted."""
 
 
 class HungLoop:
-    """Looks at shards that do not answer. Only those go that their pair can do without, and only on nodes that are well."""
+    """Checks shards that do not respond. It only kills those that their pair does not need, on healthy nodes."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -37,17 +38,17 @@ class HungLoop:
         self._agents = agents
         self._clock = clock
         self._since: dict[int, float] = {}
-        """By uid of each shard that does not answer: when that was first seen, or its agent refused to end it."""
+        """By uid of each shard that does not respond: when this was first seen, or when its agent last refused to kill it."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
                 await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
 
     async def sweep(self) -> None:
-        """Once over all shards."""
+        """Check all shards once."""
         async with self._store.read() as session:
             rows = await shards.every(session)
             machines = await nodes.every(session)
@@ -60,15 +61,15 @@ class HungLoop:
 
     async def _end(self, node: NodeRef, hanging: Mapping[int, str]) -> None:
         for uid in hanging:
-            self._since[uid] = self._clock()  # whatever comes of it, not again at once
+            self._since[uid] = self._clock()  # whatever the result, do not retry immediately
         try:
             outcomes = await self._agents.end_hung(node, hanging)
         except AgentError as error:
-            log.info("hung shards of node %s could not be ended: %s", node.uid, error.reason)
+            log.info("hung shards: killing shards of node %s failed: %s", node.uid, error.reason)
             return
         for outcome in outcomes:
             if not outcome.ok:
-                log.info("shard %s was not ended: %s", outcome.uid, outcome.reason)
+                log.info("hung shards: shard %s was not killed: %s", outcome.uid, outcome.reason)
         async with self._store.begin() as session:
             for outcome in outcomes:
                 row = await shards.by_uid(session, outcome.uid)
@@ -77,8 +78,8 @@ class HungLoop:
                 record(
                     session,
                     "shard_hung",
-                    f"Shard redis:{row.uid} on node {row.node_uid} ran and had not answered for {HANG_SECONDS:g} s: it was ended, "
-                    "to come back as a replica.",
+                    f"Shard redis:{row.uid} on node {row.node_uid} was running but had not responded for {HANG_SECONDS:g} s. "
+                    "It was killed and will return as a replica.",
                     source="shard",
                     severity="WARNING",
                     bdb_uid=row.bdb_uid,
@@ -88,7 +89,7 @@ class HungLoop:
 
 
 def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, dict[int, str]]:
-    """Those that can be ended, by node."""
+    """Return the shards that can be killed, by node."""
     up = {node.uid: reference(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
     members: dict[int, list[ObservedShard]] = defaultdict(list)
     for row in rows:

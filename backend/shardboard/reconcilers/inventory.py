@@ -1,10 +1,9 @@
-"""Compares the shards and endpoints that agents report with the rows of the store.
+"""Comparison of the shards and endpoints that agents report with the rows of the store.
 
-A shard is identified by its engine id, which is random, and not by its uid: uids repeat when the store was restored from a
-backup, lost its last transactions in a failover, or was replaced by an empty one. A reported shard without a row is
-
-* an orphan if this store contained it and removed it: a start that was on its way when its database was deleted. It is removed.
-* unknown otherwise. It is left alone and reported by an alarm, and its uids, ports and memory are not used for other shards.
+A shard is identified by its engine id, which is random, and not by its uid: uids repeat when the store was restored from a backup,
+lost its last transactions in a failover, or was replaced by an empty one. A reported shard without a row is
+* an orphan if this store contained it and removed it: it was still starting when its database was deleted. It is removed.
+* unknown otherwise. It is not changed, an alarm reports it, and its uids, ports and memory are not used for other shards.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 10.0
 RETRY_SECONDS = 0.5
-"""After a node joined or came back and its agent did not answer yet."""
+"""Delay after a node joined or returned while its agent does not reply yet."""
 STARTUP_SECONDS = 2.0
 """How long a starting console waits for agents before it accepts requests that choose uids and ports."""
 
@@ -53,7 +52,7 @@ class InventoryLoop:
         self._agents = agents
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 complete = await self.sweep()

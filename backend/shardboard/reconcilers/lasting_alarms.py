@@ -1,4 +1,4 @@
-"""Alarms that stay open until what they tell of was not seen for a while, whichever console began with them."""
+"""Alarms that stay open until their cause has not been seen for a while, independent of which console opened them."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,16 +15,16 @@ Key = TypeVar("Key")
 
 
 class LastingAlarms(Generic[Key]):
-    """Of one type; each has a key of its own."""
+    """Alarms of one type, each identified by a key."""
 
     def __init__(self, store: Store, type_: str, key: Callable[[Event], Key], seconds: float) -> None:
-        """`seconds` after it was seen last an alarm ends."""
+        """`seconds` is the time after which an alarm closes if its cause was not seen."""
         self._store = store
         self._type = type_
         self._key = key
         self._seconds = seconds
         self._seen: dict[Key, float] = {}
-        """When, by the clock of the event loop."""
+        """Time of the last occurrence, by the clock of the event loop."""
 
     async def open(self, session: AsyncSession) -> dict[Key, Event]:
         return {self._key(span): span for span in await events.open_spans(session, self._type)}
@@ -33,7 +33,9 @@ class LastingAlarms(Generic[Key]):
         self._seen[key] = asyncio.get_running_loop().time()
 
     async def end(self) -> None:
-        """Of those that were not seen for long. What an earlier console began with counts as seen when this one comes upon it."""
+        """Close alarms whose cause was not seen for long. Alarms of an earlier console count as seen when this one first finds
+        them.
+        """
         now = asyncio.get_running_loop().time()
         async with self._store.read() as session:
             self._seen = {key: self._seen.get(key, now) for key in await self.open(session)}

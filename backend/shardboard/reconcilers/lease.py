@@ -1,4 +1,4 @@
-"""What steps of an action write between its beginning and its end: only while the action is still theirs."""
+"""Writes of an action's steps before its end: only while the lease is still held."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from shardboard.state.actions import Action
 
 @asynccontextmanager
 async def ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
-    """A transaction; None when another console has taken the action over, or it has ended."""
+    """Yield a session in a transaction; None if another console has taken over the action or it has ended."""
     async with store.begin() as session:
         await cluster.load_for_update(session)  # ports are allocated under this lock
         own = await actions.by_uid(session, action.uid)
@@ -20,7 +20,7 @@ async def ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | Non
 
 
 async def release(session: AsyncSession, action: Action, reason: str) -> None:
-    """The databases of the action may be changed again; `reason` is what their details tell."""
+    """Unlock the databases of the action. `reason` becomes their status detail."""
     for bdb in await bdbs.every(session):
         if bdb.action_uid == action.uid:
             bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None

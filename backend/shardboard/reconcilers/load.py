@@ -1,4 +1,4 @@
-"""A database as loops see it: plain values, read in one short session, so that none is open while machines are called."""
+"""Databases as plain values for loops, read in one short session, so that no session is open during calls to machines."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class DesiredDatabase:
     primaries: list[ShardRef]
     """The shards that are primaries now and not known to be down."""
     living: list[ShardRef]
-    """Those that are not known to be down."""
+    """The shards that are not known to be down."""
 
     @property
     def wanted(self) -> list[Wanted]:
@@ -34,7 +34,7 @@ class DesiredDatabase:
 
 
 async def database(store: Store, uid: int) -> DesiredDatabase | None:
-    """None when there is no such database."""
+    """Return the database with this uid, or None."""
     async with store.read() as session:
         bdb = await bdbs.by_uid(session, uid)
         if bdb is None:
@@ -52,7 +52,7 @@ def reference(node: Node) -> NodeRef:
 
 
 def engine(bdb: Bdb) -> Engine:
-    """The engine settings that follow from the database's fields."""
+    """Return the engine settings that follow from the database's fields."""
     config = bdb.config
     persistence = config["data_persistence"]
     return Engine(
@@ -77,7 +77,7 @@ def engine(bdb: Bdb) -> Engine:
 
 
 def shard_tls(bdb: Bdb) -> ShardTls | None:
-    """What shards and proxies of the database prove to each other; None when they speak in clear."""
+    """Return the credentials of the database's shards and proxies; None if they use unencrypted connections."""
     if bdb.shard_certificates is None:
         return None
     told = ShardCertificates.read(bdb.shard_certificates)

@@ -1,8 +1,9 @@
-"""Claim, load, act, apply: carries out the actions in the store, each by the stepper registered for its name.
+"""Claim, load, act, apply: runs the actions in the store, each with the stepper registered for its name.
 
-An action is worked on under a lease. A step loads what it needs, calls machines with no session open, and applies its outcome
-only if its lease token still holds, so that two consoles on one store never both write. A console that is killed loses its
-leases by time, and whoever starts next goes on from what is really there.
+An action runs under a lease. A step loads what it needs, calls machines while no session is open, and applies its outcome only if
+its lease token still holds. This protects the action from a step of an earlier console process that is still in progress. If a
+console is killed, its leases expire or are released at the next start, and the new process continues from the actual state of the
+machines.
 """
 
 import asyncio
@@ -31,32 +32,32 @@ IDLE_SECONDS = 2.0
 AWAY_SECONDS = 1.0
 STEP_SECONDS = 120
 PATIENCE = timedelta(seconds=10)
-"""How long a machine may be out of reach before the action that needs it fails."""
+"""How long a machine can be unreachable before the action that needs it fails."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one step achieved."""
+    """Result of one step."""
 
     finished: bool = False
     failed: str = ""
-    """A sentence: the action ends as failed."""
+    """Error message: the action ends as failed."""
     cancelled: bool = False
-    """What had begun is undone or brought to its end, as `Action.cancelled_by` asked."""
+    """The action was cancelled, as requested in `Action.cancelled_by`, and its changes are undone or complete."""
     progress: float | None = None
     steps: list[dict[str, Any]] | None = None
     again_in: float = 0.05
     """Seconds until the next step."""
     unreachable: str = ""
-    """A machine did not answer; the action fails when that lasts longer than PATIENCE."""
+    """Why a machine did not respond. The action fails if this lasts longer than PATIENCE."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Handed to `finish`."""
+    """Passed to `finish`."""
     remember: Mapping[str, Any] = field(default_factory=dict)
-    """Kept in the action's `params`, for what a later step cannot find out any more."""
+    """Stored in the action's `params`, for values that a later step can no longer determine."""
 
 
 class Stepper(Protocol):
-    """Knows one kind of action. `step` runs without a session; `finish` and `fail` write in the transaction that ends it."""
+    """Performs one kind of action. `step` runs without a session; `finish` and `fail` write in the transaction that ends it."""
 
     async def step(self, action: Action) -> Outcome: ...
 
@@ -66,10 +67,10 @@ class Stepper(Protocol):
 
 
 class ActionLoop:
-    """Works on every due action at once, each in a task of its own."""
+    """Works on all due actions concurrently, one task each."""
 
     def __init__(self, store: Store, bus: Bus, steppers: Mapping[str, Stepper], instance: str) -> None:
-        """`instance` names this console across its restarts; only one process at a time may go by it."""
+        """`instance` identifies this console across restarts. Only one process at a time may use it."""
         self._instance = instance
         self._store = store
         self._bus = bus
@@ -77,13 +78,13 @@ class ActionLoop:
         self._tasks: Tasks[str] = Tasks()
 
     async def run(self) -> None:
-        """Until cancelled; tasks end with it and their leases run out."""
+        """Run until cancelled. The tasks are cancelled too, and their leases expire."""
         await self._release_own()
         async with self._tasks.ending():
             with self._bus.listen("change") as changes:
                 while True:
                     await self._claim()
-                    # A wake-up is a hint; due rows are the truth, so look again after a while even without one.
+                    # A wake-up is a hint and due rows are authoritative, so poll even without one.
                     await changes.until(lambda change: change[0] == "action", IDLE_SECONDS)
 
     async def _claim(self) -> None:
@@ -93,7 +94,7 @@ class ActionLoop:
         async with self._store.begin() as session:
             claimed = []
             for action in await actions.due(session, datetime.now(UTC)):
-                if action.uid in self._tasks:  # our own step takes longer than its lease, and nobody has taken over
+                if action.uid in self._tasks:  # our own step takes longer than its lease and no other console has taken over
                     continue
                 action.lease_token = f"{self._instance}:{uuid.uuid4().hex}"
                 action.lease_until = datetime.now(UTC) + LEASE
@@ -103,7 +104,7 @@ class ActionLoop:
             self._tasks.start(action.uid, self._work(action.uid, action.lease_token or ""))
 
     async def _release_own(self) -> None:
-        """What an earlier process of this console was working on when it was killed need not wait for its lease to run out."""
+        """Release the leases of an earlier process of this console, so that its actions continue before the leases expire."""
         async with self._store.begin() as session:
             for action in await actions.leased_by(session, f"{self._instance}:"):
                 action.lease_until = None
@@ -122,34 +123,34 @@ class ActionLoop:
                 pause = outcome.again_in
             except Exception as error:
                 if is_away(error):
-                    log.warning("action %s waits for the store: %s", uid, reason(error))
+                    log.warning("action %s: waiting for the store: %s", uid, reason(error))
                     pause = AWAY_SECONDS
                 elif not ends:
                     raise
-                else:  # tried again it would fail again: the action fails, if need be without its stepper
-                    log.exception("what action %s came to could not be written", uid)
-                    broken, ends, pause = broken or f"The console failed ({reason(error)}).", not broken, 0.0
+                else:  # a retry would fail again: end the action, if necessary without its stepper
+                    log.exception("action %s: writing the outcome failed", uid)
+                    broken, ends, pause = broken or f"Internal error of the console ({reason(error)}).", not broken, 0.0
             await asyncio.sleep(pause)
 
     async def _step(self, action: Action) -> Outcome:
         stepper = self._steppers.get(action.name)
         if stepper is None:
-            return Outcome(failed=f"This console does not know how to do {action.name}.")
+            return Outcome(failed=f"This console does not support the action {action.name}.")
         try:
             async with asyncio.timeout(STEP_SECONDS):
                 return await stepper.step(action)
         except (AgentUnreachable, TimeoutError) as error:
-            return Outcome(unreachable=str(error) or "a machine did not answer in time", again_in=0.5)
+            return Outcome(unreachable=str(error) or "a machine did not respond in time", again_in=0.5)
         except AgentRefused as error:
             return Outcome(failed=_sentence(error.reason))
         except Exception as error:
-            log.exception("%s %s", action.name, action.uid)
+            log.exception("action %s (%s): step failed", action.name, action.uid)
             if is_away(error):
                 return Outcome(unreachable=f"the store failed ({reason(error)})", again_in=AWAY_SECONDS)
-            return Outcome(failed=f"The console failed ({reason(error)}); its log tells more.")
+            return Outcome(failed=f"Internal error of the console ({reason(error)}). See its log.")
 
     async def _apply(self, uid: str, token: str, outcome: Outcome, *, ends: bool = True) -> bool:
-        """Write the outcome; False when the action has ended or is somebody else's by now. With `ends` its stepper ends it."""
+        """Write the outcome. Return False if the action has ended or was taken over. With `ends` its stepper ends it."""
         now = datetime.now(UTC)
         async with self._store.begin() as session:
             action = await _own(session, uid, token, outcome, now)
@@ -184,10 +185,10 @@ class ActionLoop:
 
 
 async def _own(session: AsyncSession, uid: str, token: str, outcome: Outcome, now: datetime) -> Action | None:
-    """The action that the outcome is of; None when it has ended or is somebody else's by now.
+    """Return the action of the outcome; None if it has ended or was taken over.
 
-    If this may be its end, the cluster row is locked: whoever orders an action looks, under that lock, at rows and at what is
-    under way, and would find what ended in between neither under way nor done.
+    If this outcome may end it, the cluster row is locked. Requests for new actions check rows and running actions under that lock,
+    and would otherwise see an action that ends in between neither as running nor as done.
     """
     action = await actions.by_uid(session, uid)
     may_end = outcome.finished or outcome.failed or outcome.cancelled or outcome.unreachable
@@ -199,7 +200,7 @@ async def _own(session: AsyncSession, uid: str, token: str, outcome: Outcome, no
 
 
 def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:
-    """The reason to give up, or "". Remembers in the action since when a machine is out of reach."""
+    """Return the reason to give up, or "". Stores in the action since when a machine has been unreachable."""
     params = dict(action.params)
     if outcome.unreachable:
         since = datetime.fromisoformat(params.setdefault("unreachable_since", now.isoformat()))
@@ -210,7 +211,7 @@ def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:
         action.params = params
     if now > action.deadline_at:
         waiting = next((step["name"] for step in (outcome.steps or action.steps) if step["status"] == "running"), "")
-        return f"It took too long. It was waiting for this: {waiting}." if waiting else "It took too long."
+        return f"It timed out during this step: {waiting}." if waiting else "It took too long."
     return ""
 
 

@@ -1,6 +1,6 @@
-"""Hands leads back to primaries that were lost with their node, when the node is back, all is in sync and all is quiet.
+"""Switch back to primaries that were lost with their node, after the node has returned and all shards are in sync and quiet.
 
-Only with the policy `primaries_return`. Who leads because somebody asked for it keeps the lead.
+Active only with the policy `primaries_return`. Primaries that were promoted on request keep their role.
 """
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -14,7 +14,7 @@ from shardboard.state import cluster as clusters
 
 
 class PrimariesReturnLoop(Sweep):
-    """Orders the handovers, one action per database."""
+    """Schedules the switch back, one action per database."""
 
     changes = frozenset({"node", "action", "cluster"})
 

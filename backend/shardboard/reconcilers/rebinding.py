@@ -1,4 +1,4 @@
-"""An endpoint that other nodes serve from now on: what is written, and what is told of it."""
+"""Move of an endpoint to other nodes: the rows and events to write."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from shardboard.state.nodes import Node
 
 @dataclass(frozen=True)
 class Rebinding:
-    """One database's."""
+    """Endpoint move of one database."""
 
     bdb: Bdb
     machines: Mapping[int, Node]
     chosen: Sequence[int]
     """The nodes that serve it."""
     retiring: Mapping[int, datetime]
-    """Those that still answer, and until when."""
+    """The old nodes that still serve it, and until when."""
     grace: int
-    """Seconds that one which is left now goes on for."""
+    """Grace period of a node that is released now, in seconds."""
 
     def write(self, session: AsyncSession) -> None:
-        """The rows, and an event for clients that must change, and one when an old address has ended."""
+        """Write the rows, an event for clients that must change their address, and an event for each old address that has ended."""
         left = [uid for uid in self.bdb.endpoint_nodes if uid not in self.chosen]
         ended = [uid for uid in self.bdb.retiring if uid not in {*self.retiring, *self.chosen}]
         self.bdb.endpoint_nodes = list(self.chosen)
@@ -55,7 +55,7 @@ class Rebinding:
         record(
             session,
             "endpoint_ended",
-            f"The old address {place} of {self.bdb.name} does not answer any more.",
+            f"The old address {place} of {self.bdb.name} is no longer available.",
             source="bdb",
             bdb_uid=self.bdb.uid,
             node_uid=uid,

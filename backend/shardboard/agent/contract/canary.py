@@ -1,4 +1,5 @@
 """The engine user for canary writes of the proxies. It has no other permissions.
+
 Agents configure it in each shard from the start; the console sends its password to the proxies.
 """
 

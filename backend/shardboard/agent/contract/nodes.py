@@ -81,10 +81,8 @@ class CertificateReply(Reply):
 
 class Drill(Message):
     """A fault for a failure drill. `reboot` kills all shards, `freeze` stops them for a while, and during both the agent is silent.
-    `kill` kills
-    all shards and the agent itself, which its supervisor restarts. `cut_off` isolates the node from the network, `slow_network`
-    drops some
-    incoming packets. `kill_shard` and `freeze_shard` affect one shard and not the agent.
+    `kill` kills all shards and the agent itself, which its supervisor restarts. `cut_off` isolates the node from the network,
+    `slow_network` drops some incoming packets. `kill_shard` and `freeze_shard` affect one shard and not the agent.
     """
 
     id: str

@@ -1,11 +1,9 @@
 """Compatibility of console and agent: both send their protocol number, and adjacent protocols work together.
+
 A release that changes a message raises PROTOCOL by one. To remain compatible with its neighbours in both directions it may add
-fields with a
-default, append values to rows, and add calls. Receivers of replies ignore unknown fields and fill in missing ones. Senders of
-requests omit
-default values, so that an unknown field is always significant and is rejected instead of ignored. Nothing is removed before the
-adjacent
-release works without it.
+fields with a default, append values to rows, and add calls. Receivers of replies ignore unknown fields and fill in missing ones.
+Senders of requests omit default values, so that an unknown field is always significant and is rejected instead of ignored. Nothing
+is removed before the adjacent release works without it.
 """
 
 import json
@@ -15,8 +13,7 @@ PROTOCOL = 2
 HEADER = "Shardboard-Protocol"
 CONSOLE_NAME = "console.shardboard.internal"
 """The console's TLS name for joining agents: its certificate is from the CA whose fingerprint is in the join token. No public CA
-issues
-certificates for names below .internal.
+issues certificates for names below .internal.
 """
 FIRST = 1
 """Protocol of a peer that sends no number. Such peers reject unknown fields and longer rows."""

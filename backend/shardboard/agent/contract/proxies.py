@@ -93,8 +93,7 @@ Requests = Annotated[int, Field(ge=0, le=2**62)]
 
 class Outage(Reply):
     """A primary that stopped answering the clients of this node's proxy. `uid`, `address`, `port` and `noticed_ms` identify the
-    outage. It is
-    reported at its start and again at its end.
+    outage. It is reported at its start and again at its end.
     """
 
     uid: int

@@ -39,10 +39,8 @@ NODE_FIELDS = (
     "flash_free",
 )
 """Order of `Sample.node`: cpu_* are seconds since boot summed over the cores (nice is contained in user, irqs and steal in system),
-net/disk
-bytes since boot, memory and storage bytes (avail: for unprivileged users), agent_cpu seconds since its start, agent_rss bytes,
-pressure_*
-seconds since boot in which some task waited (PSI). None for values that this kernel does not report.
+net/disk bytes since boot, memory and storage bytes (avail: for unprivileged users), agent_cpu seconds since its start, agent_rss
+bytes, pressure_* seconds since boot in which some task waited (PSI). None for values that this kernel does not report.
 """
 
 
@@ -103,16 +101,11 @@ SHARD_FIELDS = (
     "cluster_down",
 )
 """Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses, connections,
-net_* (bytes),
-evicted, expired, sync_*, oom_errors (commands refused because memory is full), and CPU seconds: cpu and main_cpu_system of the main
-thread,
-process_cpu_* of all threads, fork_cpu_* of ended child processes. The others are gauges: is_primary, loading, link_up,
-aof_rewriting,
-saving, syncing and cluster_down (a primary that rejects requests because it considers its cluster broken) are 0 or 1, ping_ms is
-the slowest
-PING of the second and ping_p50_ms the median, avg_ttl is in milliseconds, last_save in epoch seconds, engine_version is 90102 for
-Valkey
-9.1.2. The agent's own commands and bytes are subtracted.
+net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full), and CPU seconds: cpu and
+main_cpu_system of the main thread, process_cpu_* of all threads, fork_cpu_* of ended child processes. The others are gauges:
+is_primary, loading, link_up, aof_rewriting, saving, syncing and cluster_down (a primary that rejects requests because it considers
+its cluster broken) are 0 or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median, avg_ttl is in milliseconds,
+last_save in epoch seconds, engine_version is 90102 for Valkey 9.1.2. The agent's own commands and bytes are subtracted.
 """
 
 
@@ -124,10 +117,8 @@ TIER_FIELDS = (
     *("read_errors", "checksum_errors", "flash_state", "flash_read_p50_us", "flash_read_p99_us", "overhead"),
 )
 """Order of a shard's values in `Sample.tiers`, as reported by the flash module. Counters: {fetch,write,del}_* (keys whose value was
-in RAM
-or on flash), flash_{read,write}_bytes, flash_{reads,writes}, promotions, demotions_*, *_errors. flash_state: 0 ok, 1 full, 2
-failing.
-overhead: bytes of RAM that hold no value, as reported by the engine.
+in RAM or on flash), flash_{read,write}_bytes, flash_{reads,writes}, promotions, demotions_*, *_errors. flash_state: 0 ok, 1 full, 2
+failing. overhead: bytes of RAM that hold no value, as reported by the engine.
 """
 
 
@@ -207,8 +198,7 @@ class Sample(Reply):
     """None if no proxy runs here or it did not report in time."""
     outages: list[Outage] = Field(default=[], max_length=MAX_OUTAGES)
     """Outages that the proxy has reported since the previous sample. The first sample of a stream has all that the agent remembers,
-    so that a
-    console that was disconnected misses none.
+    so that a console that was disconnected misses none.
     """
 
 

@@ -8,14 +8,12 @@ from shardboard.agent.contract.base import Hex40, Hex64, Message, Port, Reply
 
 EngineIds = dict[int, Hex40]
 """Engine id of each shard by uid. Uids can repeat when a store is restored from a backup; engine ids are random and unique. A shard
-whose
-recorded engine id differs is treated as absent. A console of the previous release sends none.
+whose recorded engine id differs is treated as absent. A console of the previous release sends none.
 """
 
 APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
 """Rights of the engine's user `default`. They exclude administration, which could read the replication password and undo the
-console's
-configuration, and what `domain/acl_rules.py` forbids for all users.
+console's configuration, and what `domain/acl_rules.py` forbids for all users.
 """
 
 
@@ -49,8 +47,7 @@ class ShardSpec(Message):
     """Address and port of a replica's primary outside cluster mode."""
     swap_with: Hex40 | None = None
     """For a primary: start as the replica of this shard (its own future replica, not running yet), to be promoted with TAKEOVER. A
-    process
-    that starts as primary rejects writes for two seconds, a promoted one does not.
+    process that starts as primary rejects writes for two seconds, a promoted one does not.
     """
 
 
@@ -124,8 +121,7 @@ class RestartShards(Message):
 
 class EndHung(Message):
     """Kills processes that still do not reply when they are checked again. Processes that reply, or that a signal has stopped, are
-    not killed.
-    Their files stay.
+    not killed. Their files stay.
     """
 
     uids: list[int]
@@ -143,8 +139,7 @@ class RenewCertificates(Message):
 
 class ChangePassword(Message):
     """Makes the agent use another admin password for this database's shards on this node, and replicas use it with their primaries.
-    The shards
-    already accept it.
+    The shards already accept it.
     """
 
     bdb_uid: int
@@ -211,6 +206,7 @@ class CommandResult(Reply):
 
 class MoveSlots(Message):
     """Moves hash slots with their keys from a local primary to another one, for at most about `seconds`.
+
     Unfinished moves stay as they are and continue when the request is repeated. Slots that the target already owns count as moved.
     """
 

@@ -38,7 +38,6 @@ class SlotCounts(Reply):
     """Of the counting process: a new process starts at zero."""
     started_at: float | None = None
     """When that process started; epoch seconds. Slots that were added later, and all slots after CONFIG RESETSTAT, are counted from
-    that
-    moment on.
+    that moment on.
     """
     slots: list[SlotCount] = Field(default=[])
