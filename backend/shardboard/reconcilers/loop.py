@@ -1,9 +1,9 @@
 """Claim, load, act, apply: runs the actions in the store, each with the stepper registered for its name.
 
 An action runs under a lease. A step loads what it needs, calls machines while no session is open, and applies its outcome only if
-its lease token still holds. This protects the action from a step of an earlier console process that is still in progress. If a
-console is killed, its leases expire or are released at the next start, and the new process continues from the actual state of the
-machines.
+its lease token still holds. Only one console runs per store, but a console that has lost the store to another process may still
+have a step in progress: the lease token prevents that step from writing. If a console is killed, its leases expire or are released
+at the next start, and the new process continues from the actual state of the machines.
 """
 
 import asyncio

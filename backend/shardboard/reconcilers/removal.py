@@ -1,5 +1,6 @@
-"""Removes shards that nobody wants any more: process and files by the agent, then its name from the memory of the others in
-its cluster, then the row. Until then the row stays."""
+"""Removal of shards that are no longer desired: the agent removes process and files, the other shards of the cluster forget the
+node, and then the row is deleted. The row exists until then.
+"""
 
 import logging
 from collections import defaultdict
@@ -22,17 +23,17 @@ RETRY_SECONDS = 2.0
 
 
 class RemovalLoop:
-    """Looks for shards with `desired = "absent"` whenever shards changed, and every RETRY_SECONDS."""
+    """Polls for shards with `desired = "absent"` after each change of shards, and every RETRY_SECONDS."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
         self._working: Tasks[int] = Tasks()
-        """One per node, so that an agent that does not answer holds up nobody else's."""
+        """One task per node, so that an unresponsive agent does not delay other nodes."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with self._working.ending():
             with self._bus.listen("change") as changes:
                 while True:
@@ -61,24 +62,25 @@ class RemovalLoop:
                     for row in await shards.absent(session):
                         if row.uid in gone:
                             await shards.delete(session, row)
-        except Exception:  # it is tried again, and the other nodes go on meanwhile
-            log.exception("removing shards of node %s", node.uid)
+        except Exception:  # retried later; other nodes must not be affected
+            log.exception("removal: removing shards of node %s failed", node.uid)
 
     async def _remove(self, node: NodeRef, doomed: Mapping[int, str]) -> list[int]:
         try:
             outcomes = await self._agents.remove(node, doomed)
         except AgentError as error:
-            log.info("shards %s stay to be removed: %s", list(doomed), error.reason)
+            log.info("removal: removing shards %s failed, will retry: %s", list(doomed), error.reason)
             return []
         for outcome in outcomes:
             if not outcome.ok:
-                log.warning("shard %s was not removed: %s", outcome.uid, outcome.reason)
+                log.warning("removal: shard %s was not removed: %s", outcome.uid, outcome.reason)
         return [outcome.uid for outcome in outcomes if outcome.ok]
 
 
 async def withdraw(store: Store, agents: Agents, bdb_uid: int, started: Sequence[ShardRef]) -> None:
-    """End those of the shards just started that nobody wants any more: their database was deleted meanwhile, and the loop may
-    have come by before they were there."""
+    """Remove the shards just started that are no longer desired: their database was deleted in the meantime, possibly after the
+    loop's last poll.
+    """
     async with store.read() as session:
         wanted = {row.engine_id for row in await shards.of_bdb(session, bdb_uid)}
     for each in started:
@@ -87,10 +89,10 @@ async def withdraw(store: Store, agents: Agents, bdb_uid: int, started: Sequence
 
 
 async def remembered(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:
-    """Have the living shards of their clusters forget removed ones. Uids of those that somebody still remembers.
+    """Make the living shards of their clusters forget removed shards. Return the uids of those that some shard still knows.
 
-    All are told within the minute in which an engine refuses to learn of the forgotten one again. Who is out of reach is not
-    waited for: it only keeps the name of somebody who does not answer.
+    All commands are sent within the minute in which an engine does not learn of a forgotten node again. Unreachable shards are not
+    awaited: they only keep the name of a node that does not respond.
     """
     if not removed:
         return set()

@@ -1,6 +1,6 @@
-"""Rebuilds replicas on other nodes when the node they were on stays down: databases with `slave_ha`, after the grace period.
+"""Rebuild of replicas on other nodes when their node stays down: databases with `slave_ha`, after the grace period.
 
-What was left behind is removed when its node comes back, like everything else that nobody wants any more.
+The lost replicas are removed when their node returns, like all shards that are no longer desired.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NAME = "SMReplicaHA"
 
 
 class ReplicaHaLoop(Sweep):
-    """Orders the rebuilds, one action per database and lost node."""
+    """Schedules the rebuilds, one action per database and lost node."""
 
     changes = frozenset({"node", "cluster", "bdb"})
     seconds = 2.0
@@ -66,7 +66,7 @@ async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_ui
     record(
         session,
         "replica_ha_started",
-        f"Node {node} stayed down: {told} {is_} being rebuilt on other nodes.",
+        f"Node {node} is still down: {told} {is_} being rebuilt on other nodes.",
         source="bdb",
         severity="WARNING",
         bdb_uid=bdb_uid,
@@ -76,7 +76,7 @@ async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_ui
 
 
 async def _tell_no_room(session: AsyncSession, bdb_uid: int, node: int, uids: Sequence[int]) -> None:
-    """Once per outage and database."""
+    """Record the event once per outage and database."""
     outage = await events.open_span(session, "node_failed", node_uid=node)
     before = await events.newest(session, "replica_ha_no_room", bdb_uid=bdb_uid)
     if outage is None or (before is not None and before.time > outage.time and before.node_uid == node):
@@ -84,9 +84,9 @@ async def _tell_no_room(session: AsyncSession, bdb_uid: int, node: int, uids: Se
     record(
         session,
         "replica_ha_no_room",
-        f"No other node has room for what was lost with node {node}: "
+        f"No other node has the capacity to rebuild replicas lost with node {node}: "
         + ", ".join(f"redis:{uid}" for uid in uids)
-        + ". Their pairs have no replica until the node is back.",
+        + ". Their pairs have no replica until the node returns.",
         source="bdb",
         severity="WARNING",
         bdb_uid=bdb_uid,

@@ -1,6 +1,6 @@
-"""Starts dead primaries again where nobody is left to take over: from their persistence, or empty when somebody said so.
+"""Restart of dead primaries that have no replica to promote: from persistence, or empty on request.
 
-Never while another copy of the data lives: that one is promoted instead, and the dead one comes back as its replica.
+Never while another copy of the data is alive: that copy is promoted instead, and the dead shard returns as its replica.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,9 @@ DEADLINE = timedelta(minutes=30)
 
 
 class RestartLoop(Sweep):
-    """Orders the restart of persistent databases' primaries once every copy of a pair is known to be dead, as far as the policy
-    `auto_recovery` says so."""
+    """Schedules the restart of primaries of persistent databases when all copies of a pair are known to be dead, if the policy
+    `auto_recovery` is enabled.
+    """
 
     changes = frozenset({"node", "shard"})
 
@@ -50,7 +51,7 @@ class RestartLoop(Sweep):
                 session,
                 NAME,
                 object_uid=bdb.uid,
-                description=f"Start {plural(len(dead), 'primary', 'primaries')} of {bdb.name} again from persistence",
+                description=f"Restart {plural(len(dead), 'primary', 'primaries')} of {bdb.name} from persistence",
                 originator="system",
                 deadline=DEADLINE,
                 params={"shards": dead, "discard_data": False, "situation": dead},
@@ -58,7 +59,7 @@ class RestartLoop(Sweep):
 
 
 class Restart:
-    """Starts the chosen shards, waits until they have loaded, promotes those that were replicas when they died."""
+    """Starts the chosen shards, waits until they have loaded, and promotes those that were replicas when they died."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -67,12 +68,12 @@ class Restart:
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         chosen = [shard for shard in database.shards if shard.uid in action.params["shards"]]
         pairs = {shard.pair for shard in chosen}
         others = [shard for shard in database.shards if shard.pair in pairs and shard not in chosen]
         if living := await self._living(others):
-            return Outcome(failed=f"Shard redis:{living[0].uid} lives and has the data; nothing was started.")
+            return Outcome(failed=f"Shard redis:{living[0].uid} is alive and has the data; no shard was started.")
         begun: dict[str, float | None] = action.params.get("begun", {})
         fresh = [shard for shard in chosen if str(shard.uid) not in begun]
         if fresh:
@@ -80,7 +81,7 @@ class Restart:
         return await self._lead(chosen, cluster_mode=database.engine.cluster)
 
     async def _living(self, others: Sequence[ShardRef]) -> list[ShardRef]:
-        """Those of the pairs' other copies that run, as far as their agents can be asked."""
+        """Return the other copies of the pairs that are running, as far as their agents are reachable."""
         async with self._store.read() as session:
             reachable = {node.uid for node in await nodes.every(session) if _there(node)}
         asked = [shard for shard in others if shard.node.uid in reachable]
@@ -88,7 +89,9 @@ class Restart:
         return [shard for shard in asked if shard.uid in seen and seen[shard.uid].running]
 
     async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
-        """One node at a time: only the first answer tells of when its data are, and it is not to be lost with another's silence."""
+        """Start the shards of one node. Only the first reply contains the age of the data, and it must not be lost if another node
+        fails.
+        """
         node = fresh[0].node
         chosen = {shard.uid: shard.engine_id for shard in fresh if shard.node == node}
         for outcome in await self._agents.restart(node, chosen, discard_data=discard_data):
@@ -100,7 +103,7 @@ class Restart:
     async def _lead(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
         told = await cluster.command(self._agents, chosen, "INFO", "persistence")
         if silent := [result for result in told.values() if not result.ok]:
-            # It runs, or is on its way, or died once more: of that its next start tells, and this action ends.
+            # It is running, starting, or has died again: its next start shows which, and this action ends.
             return Outcome(unreachable=f"shard redis:{silent[0].uid}: {silent[0].reply}", again_in=0.5)
         if [result for result in told.values() if "loading:0" not in result.reply]:
             return Outcome(steps=_steps("running", "pending"), again_in=0.2)
@@ -135,34 +138,34 @@ class Restart:
                 action,
                 shard,
                 "shard_restarted",
-                f"Shard redis:{uid} of {bdb.name} on node {shard.node_uid} was started again "
+                f"Shard redis:{uid} of {bdb.name} on node {shard.node_uid} was restarted "
                 + _from_what(bdb, from_disk, loss.time if loss is not None else None, action),
                 severity="WARNING",
                 details={"saved_at": None if from_disk is None else from_disk.isoformat(timespec="milliseconds")},
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        told = f"Dead primaries could not be started again: {reason}"
+        told = f"Dead primaries could not be restarted: {reason}"
         await tell_failure(session, action, "shard_restart_failed", told, reason, source="bdb")
 
 
 def _steps(start: str, lead: str) -> list[dict[str, Any]]:
     return [
         {"name": "Start the shards and load their data", "status": start},
-        {"name": "Have them lead their pairs", "status": lead},
+        {"name": "Promote the shards", "status": lead},
     ]
 
 
 def _from_what(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: Action) -> str:
     if action.params["discard_data"]:
-        return f"empty, as {action.originator} agreed: all its data are gone."
+        return f"empty, as confirmed by {action.originator}: all its data was lost."
     file = "append-only file" if bdb.config["data_persistence"] == "aof" else "snapshot"
-    if saved is None:  # a console that was killed had started it, and nobody heard the answer
-        return f"from its {file}; when that was last written is not known, and what was written after that is gone."
+    if saved is None:  # started by a killed console, which did not receive the reply
+        return f"from its {file}. Its age is unknown; later writes were lost."
     moment = saved.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
     before = (lost - saved).total_seconds() if lost is not None else 0.0
     gap = f", {before:.0f} s before it went down" if before >= 1 else ""
-    return f"from its {file}, last written {moment}{gap}: what was written after that is gone."
+    return f"from its {file}, last written {moment}{gap}. Later writes were lost."
 
 
 def _there(node: nodes.Node) -> bool:
@@ -170,7 +173,7 @@ def _there(node: nodes.Node) -> bool:
 
 
 async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
-    """Uids of the shards to start again, by database."""
+    """Return the uids of the shards to restart, by database."""
     if not (await clusters.load(session)).rules.auto_recovery:
         return []
     there = {node.uid for node in await nodes.every(session) if _there(node)}
@@ -180,12 +183,12 @@ async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     found = []
     outdated = await nodes.outdated_bdbs(session)
     for bdb in await bdbs.every(session):
-        if bdb.uid in outdated:  # a copy without a row may live
+        if bdb.uid in outdated:  # a copy without a row may be alive
             continue
         if bdb.status != "active" or bdb.config["data_persistence"] == "disabled":
             continue
         rows = by_bdb.get(bdb.uid, [])
-        certain = [row for row in rows if row.node_uid in there]  # of others nobody knows whether they live
+        certain = [row for row in rows if row.node_uid in there]  # the state of others is unknown
         members = [
             ObservedShard(row.uid, row.pair, row.role, row.observed_status if row in certain else "unknown")
             for row in rows

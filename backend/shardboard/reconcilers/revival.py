@@ -1,6 +1,6 @@
-"""Brings shards back whose process died, but only as replicas of the primaries that took over: never a lost primary empty.
+"""Recovery of shards whose process died, always as replicas of the current primaries: a lost primary never returns empty.
 
-A shard without a living primary in its pair is left alone; starting it would make an empty database out of a lost one.
+A shard without a living primary in its pair is not started, because that would turn a lost database into an empty one.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ NAME = "SMReviveReplicas"
 DEADLINE = timedelta(minutes=30)
 RETRY_AFTER = timedelta(seconds=30)
 BUSY, IDLE = 0.2, 0.5
-"""Seconds between two steps: while a replica is started or waits for its turn, and while all that is left is to copy."""
+"""Seconds between two steps: while a replica is started or waits for a slot of the limiter, and while replicas only copy."""
 
 
 class RevivalLoop(Sweep):
-    """Orders the revival of dead shards on nodes that are up, one action per database."""
+    """Schedules the recovery of dead shards on healthy nodes, one action per database."""
 
     changes = frozenset({"node", "shard"})
 
@@ -56,7 +56,7 @@ class RevivalLoop(Sweep):
                 session,
                 NAME,
                 object_uid=bdb_uid,
-                description=f"Bring back {plural(len(dead), 'replica')} of {bdb.name}",
+                description=f"Recover {plural(len(dead), 'replica')} of {bdb.name}",
                 originator="system",
                 deadline=DEADLINE,
                 params={"shards": dead},
@@ -64,7 +64,7 @@ class RevivalLoop(Sweep):
 
 
 class Revive:
-    """Removes what is left of each dead shard, starts it anew as a replica, waits until it is in sync."""
+    """Removes the remains of each dead shard, starts it again as a replica, and waits until it is in sync."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -73,11 +73,11 @@ class Revive:
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
-        # Whatever they were before: what comes back is a replica, and is looked at as one.
+            return Outcome(failed="The database no longer exists.")
+        # Whatever their roles were, they return as replicas and are polled as such.
         chosen = set(action.params["shards"]) - {shard.uid for shard in database.primaries}
         wanted = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
-        seen = await cluster.look(self._agents, wanted, cluster=False)  # whether they serve is not what they came for
+        seen = await cluster.look(self._agents, wanted, cluster=False)  # whether they serve slots is irrelevant here
         dead = [shard for shard in wanted if shard.uid not in seen or seen[shard.uid].died]
         behind = [shard for shard in wanted if shard.uid not in seen or not seen[shard.uid].in_sync]
         heads = {shard.pair: shard for shard in database.primaries}
@@ -106,9 +106,9 @@ class Revive:
                 return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
         if not behind:
             return Outcome(finished=True)
-        steps = [{"name": f"Bring {len(wanted)} replicas in sync", "status": "running"}]
+        steps = [{"name": f"Synchronize {len(wanted)} replicas", "status": "running"}]
         if waiting := len([shard for shard in behind if shard.uid not in turn]):
-            steps[0]["detail"] = f"{waiting} wait for their turn (max_slave_full_syncs)"
+            steps[0]["detail"] = f"{waiting} waiting (limit max_slave_full_syncs)"
         return Outcome(
             progress=100 * (1 - len(behind) / len(wanted)), steps=steps, again_in=BUSY if dead or waiting else IDLE
         )
@@ -118,7 +118,7 @@ class Revive:
         for uid in action.params["shards"]:
             shard = await shards.by_uid(session, uid)
             if shard is None or (shard.current_role == "master" and shard.observed_status == "ok"):
-                continue  # removed, or promoted meanwhile
+                continue  # removed or promoted in the meantime
             for other in await shards.of_bdb(session, shard.bdb_uid):
                 if other.pair == shard.pair:
                     other.role = "slave" if other is shard else other.current_role
@@ -129,22 +129,22 @@ class Revive:
                 action,
                 shard,
                 "replica_revived",
-                f"Shard redis:{uid} came back on node {shard.node_uid} as a replica and was in sync after {seconds:.1f} s.",
+                f"Shard redis:{uid} recovered on node {shard.node_uid} as a replica and was in sync after {seconds:.1f} s.",
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         record_of_action(
-            session, action, "replica_revival_failed", f"Not all replicas came back: {reason}", severity="ERROR"
+            session, action, "replica_revival_failed", f"Some replicas were not recovered: {reason}", severity="ERROR"
         )
 
 
 def _moves_slots(action: Action) -> bool:
-    """Another number of pairs takes long, and a replica that comes back does not disturb it."""
+    """Return whether the action is a running reshard. It takes long, and recovering replicas do not disturb it."""
     return action.name == reshard.NAME and action.status in actions.OPEN
 
 
 def _in_the_way(action: Action) -> bool:
-    """Anything that is going on but that, and a revival that failed only just now."""
+    """Return whether the action prevents a recovery: another running action, or a recovery that has just failed."""
     if _moves_slots(action):
         return False
     failed = action.finished_at if action.name == NAME and action.status == "failed" else None
@@ -152,7 +152,7 @@ def _in_the_way(action: Action) -> bool:
 
 
 async def _orders(session: AsyncSession) -> dict[int, list[int]]:
-    """Uids of the shards to revive, by database."""
+    """Return the uids of the shards to recover, by database."""
     up = {node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"}
     by_bdb: dict[int, list[Shard]] = {}
     for row in await shards.every(session):

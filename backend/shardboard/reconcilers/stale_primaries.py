@@ -1,6 +1,7 @@
-"""A stale primary was replaced while it was out of sight. Outside cluster mode nobody else demotes it: this loop does.
+"""Demotion of stale primaries, which were replaced while unreachable. Cluster mode does this itself; for other databases this loop
+does.
 
-Without it such a primary, once thawed, would go on taking writes that its pair's new primary never sees.
+Without it such a primary, once it runs again, would accept writes that the pair's new primary never receives.
 """
 
 from collections.abc import Sequence
@@ -21,12 +22,12 @@ from shardboard.state.events import record_of_shard
 from shardboard.state.shards import Shard
 
 NAME = "SMDemoteRivals"
-"""As actions in the store are called, by earlier releases too."""
+"""Action name in the store, also of earlier releases."""
 DEADLINE = timedelta(seconds=60)
 
 
 class StalePrimaryLoop(Sweep):
-    """Orders the demotion of primaries that are not the one that the console knows for their pair."""
+    """Schedules the demotion of primaries other than the one that the console knows for their pair."""
 
     changes = frozenset({"shard"})
 
@@ -40,7 +41,7 @@ class StalePrimaryLoop(Sweep):
                     session,
                     NAME,
                     object_uid=bdb_uid,
-                    description="Make a primary that was replaced follow the one that replaced it",
+                    description="Demote a replaced primary to a replica of the new primary",
                     originator="system",
                     deadline=DEADLINE,
                     params={"shards": uids},
@@ -48,7 +49,7 @@ class StalePrimaryLoop(Sweep):
 
 
 class Demote:
-    """Tells each stale primary to replicate from its pair's primary, and to remember it."""
+    """Makes each stale primary replicate from its pair's primary, and persists that in its configuration."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -57,7 +58,7 @@ class Demote:
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         heads = {shard.pair: shard for shard in database.shards if shard.role == "master"}
         for stale in database.shards:
             if stale.uid not in action.params["shards"]:
@@ -75,21 +76,21 @@ class Demote:
             if shard is None:
                 continue
             shard.became("slave", datetime.now(UTC))
-            shard.observed_link = "link_down"  # it has to sync first
-            _tell(session, action, shard, "what was written to it meanwhile is gone", "WARNING")
+            shard.observed_link = "link_down"  # it must synchronize first
+            _tell(session, action, shard, "writes that it received in between were lost", "WARNING")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         for uid in action.params["shards"]:
             shard = await shards.by_uid(session, uid)
             if shard is not None:
-                _tell(session, action, shard, f"it could not be told to follow. {reason}", "ERROR")
+                _tell(session, action, shard, f"it could not be demoted. {reason}", "ERROR")
 
 
 async def _found(session: AsyncSession) -> dict[int, list[int]]:
-    """Stale primaries by database: living primaries of a pair that has another one on record. Cluster mode needs no help."""
+    """Return stale primaries by database: living primaries of a pair that has another one on record. Not needed in cluster mode."""
     found: dict[int, list[int]] = {}
     for bdb in await bdbs.every(session):
-        if not bdb.sharding and bdb.status == "active":  # while it is being changed, roles are changed on purpose
+        if not bdb.sharding and bdb.status == "active":  # during a change, role changes are intended
             uids = stale_primaries(await shards.of_bdb(session, bdb.uid))
             if uids:
                 found[bdb.uid] = uids
@@ -97,7 +98,7 @@ async def _found(session: AsyncSession) -> dict[int, list[int]]:
 
 
 def stale_primaries(rows: Sequence[Shard]) -> list[int]:
-    """Shards that act as primary although the living primary of their pair is another one."""
+    """Return the shards that act as primary although another shard is the living primary of their pair."""
     acting = [row for row in rows if row.current_role == "master" and row.observed_status == "ok"]
     known = {row.pair for row in acting if row.role == "master"}
     return [row.uid for row in acting if row.role != "master" and row.pair in known]
@@ -109,6 +110,6 @@ def _tell(session: AsyncSession, action: Action, shard: Shard, outcome: str, sev
         action,
         shard,
         "rival_demoted",
-        f"Shard redis:{shard.uid} on node {shard.node_uid} still acted as primary after it had been replaced: {outcome}.",
+        f"Shard redis:{shard.uid} on node {shard.node_uid} still acted as primary after its replacement: {outcome}.",
         severity=severity,
     )

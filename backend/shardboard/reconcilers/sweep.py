@@ -1,4 +1,4 @@
-"""Loops that look at the store whenever something has changed in it, and order what is missing."""
+"""Base class of loops that poll the store after each change and schedule what is missing."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Set as AbstractSet
@@ -12,30 +12,30 @@ from shardboard.state import cluster as clusters
 
 
 class Sweep(ABC):
-    """A subclass says which changes are worth a look, and what is done then.
+    """A subclass defines which changes trigger a poll and what is done then.
 
-    The first look takes no lock, and most of the time finds nothing to do. What it finds is looked at anew under the lock of the
-    cluster row: another console on this store may have the same idea.
+    The first poll takes no lock and usually finds nothing. A result is checked again under the lock of the cluster row, because a
+    request or another loop may have changed the rows.
     """
 
     changes: ClassVar[AbstractSet[str]]
-    """Kinds of rows."""
+    """Kinds of rows that trigger a poll."""
     seconds: ClassVar[float] = 5.0
-    """Until the next look when none of them changes: time passes, too, and a message may be missed."""
+    """Seconds until the next poll without changes: conditions can depend on time, and a notification can be lost."""
 
     def __init__(self, store: Store, bus: Bus) -> None:
         self._store = store
         self._bus = bus
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
                 await changes.until(lambda change: change[0] in self.changes, self.seconds)
 
     async def sweep(self) -> None:
-        """One look."""
+        """Poll once."""
         async with self._store.read() as session:
             if not await self.is_due(session):
                 return
@@ -45,8 +45,8 @@ class Sweep(ABC):
 
     @abstractmethod
     async def is_due(self, session: AsyncSession) -> bool:
-        """Whether there is anything to do, as far as that shows without the lock."""
+        """Return whether there is something to do, as far as visible without the lock."""
 
     @abstractmethod
     async def act(self, session: AsyncSession) -> None:
-        """Order, or write, what is to be done."""
+        """Schedule actions or write rows."""

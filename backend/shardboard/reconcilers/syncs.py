@@ -1,7 +1,7 @@
-"""One limiter for everything that makes replicas copy their primaries: `max_slave_full_syncs` of nodes and policy.
+"""Limiter for full syncs, which enforces `max_slave_full_syncs` of nodes and policy for all actions.
 
-What an action was given is kept in its `params`, so that it counts for all others, survives a console, and ends with
-the action. Full syncs that no action asked for (a link that broke for long) count, too, as far as they are seen to run.
+The syncs granted to an action are stored in its `params`, so that they count for all other actions, survive a restart of the
+console, and end with the action. Full syncs without an action (after a long link failure) count too while they are observed.
 """
 
 from collections.abc import Sequence
@@ -16,22 +16,22 @@ from shardboard.state import actions, cluster, events, nodes, shards
 from shardboard.state.actions import Action
 
 PARAM = "full_syncs"
-"""Of an action: `[[replica's uid, its node, the primary's node], …]`."""
+"""Key of an action's params: `[[replica's uid, its node, the primary's node], …]`."""
 COPYING = ("transfer", "load")
 
 
 async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set[int]:
-    """Uids of those replicas `behind` (out of sync, running or not) whose full sync this action may have running now.
+    """Return the uids of those replicas in `behind` (out of sync, running or not) whose full sync may run now.
 
-    Call it in every step with all that are still out of sync: what is not named any more gives its place back. Ask
-    before a replica is started, and start only what was admitted.
+    Call this in each step with all replicas that are still out of sync: replicas that are no longer named release their slot. Call
+    it before a replica is started, and start only the returned ones.
     """
     async with store.read() as session:
         limits = await _limits(session)
     if all(limits.get(node, UNLIMITED) == UNLIMITED for transfer in behind for node in transfer.nodes):
         return {transfer.uid for transfer in behind}
     async with store.begin() as session:
-        await cluster.load_for_update(session)  # another action, or console, may be choosing at the same time
+        await cluster.load_for_update(session)  # another action may be choosing at the same time
         own = await actions.by_uid(session, action.uid)
         if own is None or not own.is_leased_as(action.lease_token):
             return set()
@@ -51,7 +51,7 @@ async def _limits(session: AsyncSession) -> dict[int, int]:
 
 
 async def _others(session: AsyncSession, own: Action) -> list[Transfer]:
-    """What other actions were given, and what is seen to run without any."""
+    """Return the syncs granted to other actions, and observed ones without an action."""
     held = [
         transfer for other in await actions.unfinished(session) if other.uid != own.uid for transfer in _held(other)
     ]

@@ -1,4 +1,4 @@
-"""Follows the endpoints of a database while they close or open."""
+"""Opening and closing of a database's endpoints."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -11,7 +11,7 @@ from shardboard.state.events import record_of_action
 
 
 class Traffic:
-    """What is wanted is in the store; this waits until every proxy that can be reached has heard of it."""
+    """Waits until all reachable proxies have applied the state in the store."""
 
     def __init__(self, serving: Endpoints, *, stop: bool) -> None:
         self._serving = serving
@@ -19,9 +19,9 @@ class Traffic:
 
     async def step(self, action: Action) -> Outcome:
         failed = await self._serving.serve(action.object_uid)
-        if failed and not self._stop:  # a proxy that does not run lets nobody in, either
+        if failed and not self._stop:  # a proxy that is not running accepts no clients either
             node_uid, reason = min(failed.items())
-            return Outcome(unreachable=f"the endpoint on node {node_uid} does not serve: {reason}", again_in=0.5)
+            return Outcome(unreachable=f"the endpoint on node {node_uid} is unavailable: {reason}", again_in=0.5)
         return Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -30,11 +30,11 @@ class Traffic:
             return
         bdb.status, bdb.action_uid = "active", None
         if self._stop:
-            told = f"The traffic of {bdb.name} is stopped: clients are disconnected, and nobody can connect until it is resumed."
+            told = f"Traffic of {bdb.name} was stopped. Clients were disconnected and cannot connect until it is resumed."
             record_of_action(session, action, "bdb_traffic_stopped", told, severity="WARNING")
         else:
             record_of_action(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        what = "Traffic is not stopped everywhere" if self._stop else "Traffic is not resumed everywhere"
+        what = "Traffic was not stopped on all nodes" if self._stop else "Traffic was not resumed on all nodes"
         await back_to_active(session, action, f"{what}: {reason}")

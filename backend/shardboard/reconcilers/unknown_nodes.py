@@ -1,8 +1,8 @@
-"""Looks for nodes that somebody else brought into the cluster of a database, and has its shards forget them.
+"""Detection and removal of foreign nodes in the cluster of a database.
 
-A cluster bus without encryption takes in whoever can reach it; with encryption, whoever has the keys of the database. Such a node
-can claim slots, and engines delete the keys of a slot that they lose. So there is an alarm for as long as it is seen, and the slots
-that it took are taken back.
+A cluster bus without encryption accepts any client that can reach it; with encryption, any client with the database's keys. Such a
+node can claim slots, and engines delete the keys of a slot that they lose. An alarm is therefore open while such a node is seen,
+the shards forget the node, and its slots are reclaimed.
 """
 
 import asyncio
@@ -31,44 +31,45 @@ from shardboard.state.events import UNKNOWN_NODE, Event, record
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS, PAUSE_SECONDS = 10.0, 1.0
-"""Between two looks, and at least, when a database changes."""
+"""Regular interval of polls, and minimum interval after changes of databases."""
 ASKED = 2
-"""Primaries of each database that are asked at a time, by turns: what one knows all others know within seconds."""
-FIRST_LOOK = "it was there when this console looked first, and this store may be an older copy that does not know it"
+"""Number of primaries polled per database, in rotation: cluster membership spreads to all within seconds."""
+FIRST_LOOK = "it was a member before this console started, and this store may be an older copy without it"
 GONE_SECONDS = 90.0
-"""Unseen for so long it is gone. A node that was forgotten can be back after a minute."""
+"""Seconds unseen until the node counts as gone. A forgotten node can return after a minute."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """One in cluster mode, as the store knows it."""
+    """A database in cluster mode, from the store."""
 
     uid: int
     name: str
     is_idle: bool
     encrypted: bool
     known: frozenset[str]
-    """Engine ids, of shards that are to be removed, too."""
+    """Engine ids, including those of shards to be removed."""
     living: Sequence[ShardRef]
     primaries: Mapping[ShardRef, Ranges]
-    """Those that live, and the slots that they should have."""
+    """Living primaries and the slots that they should own."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done about one of them."""
+    """Result of handling one unknown node."""
 
     node: UnknownNode
     left_alone: str = ""
-    """Why; empty: the shards were made to forget it."""
+    """Why it was not removed; empty: the shards were made to forget it."""
     taken_back: Ranges = ()
     is_there: bool = True
-    """Whether it was seen in this look."""
+    """Whether it was seen in this poll."""
 
 
 class UnknownNodesLoop:
-    """Nothing is forgotten that may hold data of ours. A store that was restored from an older copy does not know its newest
-    shards and nodes: so what was there when this console looked first is left alone, and what an agent runs."""
+    """Does not remove nodes that may contain our data. A store restored from an older backup does not know its newest shards and
+    nodes, so nodes that were members before this console's first poll, or that an agent runs, are not removed.
+    """
 
     def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
         self._store = store
@@ -76,11 +77,11 @@ class UnknownNodesLoop:
         self._agents = agents
         self._turn = 0
         self._whole: set[int] = set()
-        """Databases that this console has seen without unknown nodes, or in the making: who comes later is none of theirs."""
+        """Databases that this console has seen without unknown nodes, or during creation: nodes that join later are foreign."""
         self._alarms = LastingAlarms(store, UNKNOWN_NODE, _key, GONE_SECONDS)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
@@ -88,7 +89,7 @@ class UnknownNodesLoop:
                 await changes.until(lambda change: change[0] == "bdb", LOOK_SECONDS - PAUSE_SECONDS)
 
     async def sweep(self) -> None:
-        """One look at every database."""
+        """Poll all databases once."""
         async with self._store.read() as session:
             databases, spans = await _databases(session), await self._alarms.open(session)
             self._whole |= await bdbs.with_status(session, "pending")
@@ -101,14 +102,14 @@ class UnknownNodesLoop:
         await self._alarms.end()
 
     async def _look(self, database: Database, expelled: Sequence[Event]) -> None:
-        """`expelled`: the open alarms of those that were forgotten before."""
+        """Poll one database. `expelled` are the open alarms of nodes that were removed before."""
         heads = list(database.primaries)
         asked = [heads[(self._turn + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
         try:
             members = await unknown_nodes.find(self._agents, asked, database.known)
             if members is None:
                 return
-            # The dead without slots are nobody to worry about: shards that were removed while somebody could not be told.
+            # Dead nodes without slots are harmless: removed shards that some shard could not be made to forget.
             found = [each for each in members if each.is_well or each.slots]
             if found:
                 found = await self._still_unknown(database, found)
@@ -118,10 +119,12 @@ class UnknownNodesLoop:
             if found or (owing and database.is_idle):
                 await self._tell(database, await self._act(database, found, expelled, owing))
         except AgentError as error:
-            log.info("unknown nodes of %s were not seen to: %s", database.name, error.reason)
+            log.info("unknown nodes: handling those of %s failed: %s", database.name, error.reason)
 
     async def _still_unknown(self, database: Database, found: Sequence[UnknownNode]) -> list[UnknownNode]:
-        """Shards have their rows before they are started; some may have begun since the store was read."""
+        """Return the nodes that are still unknown. Rows are written before shards start, and some may have started since the last
+        read.
+        """
         async with self._store.read() as session:
             known = {row.engine_id for row in await shards.of_bdb(session, database.uid)}
         return [each for each in found if each.engine_id not in known]
@@ -154,7 +157,9 @@ class UnknownNodesLoop:
         ]
 
     async def _own(self) -> dict[str, str]:
-        """Which some agent runs although this store does not know them, and what is said of that; by engine id."""
+        """Return, by engine id, the nodes that an agent runs although this store does not know them, with the reason not to remove
+        them.
+        """
         async with self._store.read() as session:
             machines, known = [reference(node) for node in await nodes.every(session)], await shards.engine_ids(session)
         own: dict[str, str] = {}
@@ -164,7 +169,7 @@ class UnknownNodesLoop:
         return own
 
     async def _reports(self, node: NodeRef) -> set[str]:
-        """Engine ids of the shards that an agent runs; none when it does not answer."""
+        """Return the engine ids of the shards that an agent runs; empty if it does not respond."""
         try:
             return {report.engine_id for report in await self._agents.shards(node)}
         except AgentError:
@@ -180,7 +185,7 @@ class UnknownNodesLoop:
                 if each.is_there:
                     self._alarms.saw(key)
                 if span is not None:
-                    # What it took is told for as long as it is there.
+                    # The slots that it took stay in the alarm while it is open.
                     if details["slots"] or not span.details["slots"]:
                         span.description, span.details = told, details
                 elif each.is_there:
@@ -216,12 +221,12 @@ async def _databases(session: AsyncSession) -> list[Database]:
 
 
 def _key(span: Event) -> tuple[int, str]:
-    """Database and engine id."""
+    """Return the database's uid and the engine id."""
     return span.bdb_uid or 0, span.details["engine_id"]
 
 
 def _outcome(span: Event) -> Outcome:
-    """As it was when it was seen."""
+    """Return the outcome that the alarm recorded."""
     told = span.details
     node = UnknownNode(told["engine_id"], told["address"], slots.parse(told["slots"]), is_well=False)
     return Outcome(node, taken_back=slots.parse(told["taken_back"]), is_there=False)
@@ -244,13 +249,13 @@ def _details(outcome: Outcome) -> dict[str, Any]:
 
 def _sentence(database: Database, outcome: Outcome) -> str:
     node = outcome.node
-    led = f", and led slots {slots.spoken(slots.render(node.slots))}" if node.slots else ""
-    told = f"A node that is not of {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "
+    led = f", and owned slots {slots.spoken(slots.render(node.slots))}" if node.slots else ""
+    told = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "
     if outcome.left_alone:
-        return f"{told}It was left alone: {outcome.left_alone}."
-    told += "The shards were made to forget it, and do so as often as it comes back."
+        return f"{told}It was not removed: {outcome.left_alone}."
+    told += "The shards were made to forget it. This is repeated if it returns."
     if outcome.taken_back:
-        told += f" Slots {slots.spoken(slots.render(outcome.taken_back))} were taken back, without the keys that were in them."
+        told += f" Slots {slots.spoken(slots.render(outcome.taken_back))} were reclaimed; their keys were lost."
     if database.encrypted:
-        return f"{told} Whoever runs it has keys of this database."
-    return f"{told} Traffic between nodes is not encrypted, so whoever reaches a shard's bus port can do that."
+        return f"{told} Its operator has private keys of this database."
+    return f"{told} Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."

@@ -1,4 +1,4 @@
-"""The steps of changing a database: first the movements that the change brings with it, then the settings of every shard."""
+"""Change of a database: first the moves that the change requires, then the settings of all shards."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -15,12 +15,13 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record_of_action
 
 _MOVING = frozenset({"replication", "shards_placement", "proxy_policy"})
-"""What is moved by that the plan settles, and *Rebalance* mends."""
+"""Settings that are implemented by moves. If a move fails, *Rebalance* completes it."""
 
 
 class Update(Relocate):
-    """Moves, if there are any; append-only files, if those are new; then what may change to every shard, and into its
-    configuration file. What a shard is started with says only then that there is a file to start from."""
+    """Performs moves, if any; then writes append-only files, if they are newly enabled; then changes the settings of all shards and
+    their configuration files. The files come first, because a shard whose configuration enables the file starts from it.
+    """
 
     async def step(self, action: Action) -> Outcome:
         if action.params.get("moves"):
@@ -29,7 +30,7 @@ class Update(Relocate):
                 return outcome
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         changed = action.params["changed"]
         if database.engine.appendonly and "data_persistence" in changed:
             logs = await persistence.begin_logs(self._agents, database.shards)
@@ -56,11 +57,11 @@ class Update(Relocate):
             bdb.incomplete_changes = []
             await release(session, action, "")
             record_of_action(
-                session, action, "bdb_update_completed", f"The change of {bdb.name} reached all its shards."
+                session, action, "bdb_update_completed", f"The change of {bdb.name} was applied to all its shards."
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """Replicas that were to be added are taken away again; everything else stays as far as it came."""
+        """Remove replicas that were to be added. Everything else stays as it is."""
         if action.params.get("moves"):
             progress = MoveProgress.of(action)
             await move_rows.settle(session, action, progress.unsettled, progress.committed)
@@ -74,17 +75,17 @@ class Update(Relocate):
         if (bdb := await bdbs.by_uid(session, action.object_uid)) is not None:
             note_access(bdb, action)
             bdb.incomplete_changes = sorted({*bdb.incomplete_changes, *action.params["changed"]} - _MOVING)
-        await back_to_active(session, action, f"The last change has not reached all shards: {reason}")
+        await back_to_active(session, action, f"The last change was not applied to all shards: {reason}")
 
 
 def note_access(bdb: Bdb, action: Action) -> None:
-    """Proxies hear of another password once shards may want it, also when not all of them have been told."""
+    """Make proxies learn of a changed password when shards may require it, even if not all shards have it yet."""
     if {"authentication_redis_pass", "other_passwords"} & set(action.params.get("changed", ())):
         bdb.access_version += 1
 
 
 async def back_to_active(session: AsyncSession, action: Action, reason: str) -> None:
-    """After a change that failed."""
+    """Reset the database's status after a failed change."""
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is not None and bdb.status == "active-change-pending":
         bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
@@ -92,7 +93,7 @@ async def back_to_active(session: AsyncSession, action: Action, reason: str) -> 
 
 
 def refused(results: dict[int, CommandResult]) -> dict[int, str]:
-    """Reasons by uid of the shards that did not do it."""
+    """Return the reasons by uid of the shards that failed."""
     return {uid: result.reply for uid, result in results.items() if not result.ok}
 
 

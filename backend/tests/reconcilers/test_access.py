@@ -178,7 +178,7 @@ async def test_a_shard_that_refuses_is_told_of_once_and_tried_again(console: Con
         await loop.sweep()
     failures = [each for each in await told(console, uid) if each.type == "bdb_access_failed"]
     assert [each.description for each in failures] == [
-        f"Users of shop could not be brought to shard redis:{first}: ERR Error in ACL SETUSER modifier"
+        f"Users of shop could not be set on shard redis:{first}: ERR Error in ACL SETUSER modifier"
     ]
     # Others are not kept from it.
     async with console.store.begin() as session:

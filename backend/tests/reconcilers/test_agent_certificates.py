@@ -57,7 +57,7 @@ async def test_the_ones_that_are_due_are_renewed(
         node = await nodes.by_uid(session, 2)
         assert node is not None
         assert [str(name.value) for name in names] == [node.addr]
-    good_until = f"it is good until {datetime.now(UTC) + timedelta(days=PEER_DAYS):%Y-%m-%d}"
+    good_until = f"is valid until {datetime.now(UTC) + timedelta(days=PEER_DAYS):%Y-%m-%d}"
     assert [good_until in each for each in await told(console, "node_certificate_renewed")] == [True, True]
     await loop.look(NOW)
     assert len(agents.given) == 2
@@ -134,7 +134,7 @@ async def test_one_that_was_taken_and_is_not_shown(
     agents.ends = {1: NOW + timedelta(days=1)}
     await loop.look(NOW)
     [sentence] = await told(console, "node_certificate_failed")
-    assert "still shows another" in sentence
+    assert "still serves another one" in sentence
 
 
 async def test_one_that_breaks_every_promise_holds_nobody_else_up(
@@ -155,7 +155,7 @@ async def test_one_that_breaks_every_promise_holds_nobody_else_up(
     await loop.look(NOW)
     assert [uid for uid, _ in agents.given] == [3]
     sentences = sorted(await told(console, "node_certificate_failed"))
-    assert "of node 1 was not renewed: the log of the console says why." in sentences[0]
+    assert "of node 1 was not renewed: see the console's log." in sentences[0]
     assert "of node 2 was not renewed: it takes longer than " in sentences[1]
 
 

@@ -99,7 +99,7 @@ class TestCreate:
         assert [step["name"] for step in done.steps] == [
             "Start the shards",
             "Serve all slots",
-            "Bring the replicas in sync",
+            "Synchronize the replicas",
         ]
         assert "Database shop became active after" in await last_sentence(console, uid)
 
@@ -137,7 +137,7 @@ class TestCreate:
         assert (await action(console, uid)).error == reason
         event = (await told(console, uid))[-1]
         assert (event.type, event.severity) == ("bdb_creation_failed", "ERROR")
-        assert event.description == (f"Database shop could not be created: {reason} What had been started is removed.")
+        assert event.description == (f"Database shop could not be created: {reason} Shards that were started are removed.")
         assert alive(agents)
         async with running(console):
             await until(lambda: no_rows(console, uid))
@@ -197,7 +197,7 @@ class TestCreate:
             failed = await reach(console, uid, "creation-failed")
             await until(lambda: no_rows(console, uid))
         # Primaries that are never promoted keep their replicas from starting.
-        assert failed.status_detail == "It took too long. It was waiting for this: Start the shards."
+        assert failed.status_detail == "It timed out during this step: Start the shards."
         assert not alive(mute)
 
     async def test_deleting_it_meanwhile_leaves_nothing(self, console: Console) -> None:
@@ -346,7 +346,7 @@ class TestUpdate:
         uids = {row.uid for row in await rows(console, uid)}
         assert {shard for shard, argv in agents.commands if argv[: len(settings)] == settings} == uids
         assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == uids
-        assert await last_sentence(console, uid) == "The change of shop reached all its shards."
+        assert await last_sentence(console, uid) == "The change of shop was applied to all its shards."
 
     async def test_append_only_files_are_written_one_at_a_time_on_each_node(
         self, console: Console, agents: FakeAgents
@@ -411,7 +411,7 @@ class TestUpdate:
             back = await reach(console, uid, "active")
         first = (await rows(console, uid))[0].uid
         reason = f"Shard redis:{first} (and 5 more): ERR not today."
-        assert back.status_detail == f"The last change has not reached all shards: {reason}"
+        assert back.status_detail == f"The last change was not applied to all shards: {reason}"
         assert (await action(console, uid)).status == "failed"
         assert back.incomplete_changes == ["memory_size"]
 
@@ -520,7 +520,7 @@ class TestDelete:
         async with running(console):
             await until(lambda: gone(console, uid))
             assert await last_sentence(console, uid) == (
-                "Database shop was deleted. Its shards on node 3 will be removed when the agent there is back."
+                "Database shop was deleted. Its shards on node 3 will be removed when its agent reconnects."
             )
             left = await rows(console, uid)
             assert {(row.node_uid, row.desired) for row in left} == {(3, "absent")}
@@ -558,7 +558,7 @@ class TestDelete:
     async def waits(self, console: Console, uid: int) -> bool:
         async with console.store.read() as session:
             [order] = [each for each in await actions.of_bdb(session, uid) if each.name == "SMDeleteBDB"]
-        return [each["name"] for each in order.steps] == ["Wait for the end of another action: Other"]
+        return [each["name"] for each in order.steps] == ["Wait for another action: Other"]
 
     async def set_agent_status(self, console: Console, uid: int, status: str) -> None:
         async with console.store.begin() as session:
@@ -578,7 +578,7 @@ class TestDelete:
             left = await bdb(console, uid)
             assert left is not None
             assert (left.status, left.action_uid) == ("delete-pending", None)
-            assert left.status_detail.startswith("Deletion did not finish: It took too long.")
+            assert left.status_detail.startswith("Deletion failed: It took too long.")
             agents.unreachable = set()
             await self.delete(console, uid)
             await until(lambda: gone(console, uid))

@@ -90,7 +90,7 @@ async def test_a_shard_that_refuses_is_told_again(console: Console, agents: Fake
         every = await events.after(session, 0, datetime.now(UTC) + LATER, 1000)
     [sentence] = [event.description for event in every if event.type == "bdb_certificate_failed"]
     assert f"Shard redis:{first.uid} of" in sentence
-    assert sentence.endswith("did not take the new certificate: no. It is tried again.")
+    assert sentence.endswith("did not accept the new certificate: no. The console retries.")
     agents.refuse.clear()
     await loop.bring()
     assert await held(console, agents, uid) == {(await stored(console, uid)).certificate}

@@ -122,7 +122,7 @@ async def test_a_node_that_was_removed_meanwhile(console: Console, agents: FakeA
         await session.delete(await nodes.by_uid(session, 2))
     async with Loop(console):
         await until(lambda: ended(console))
-    assert (await read(console, uid)).error == "The node does not exist any more."
+    assert (await read(console, uid)).error == "The node no longer exists."
     assert agents.drills == []
 
 

@@ -53,7 +53,7 @@ async def test_it_becomes_what_is_wanted_and_is_told_once(console: Console, agen
     assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, pairs.BDB, None)
     assert event.description == (
         "Replica redis:4 on node 2 took over from redis:1 of shop about 9 s after it was lost, by an election of the "
-        "engine, not of the console; how far it was behind is not known."
+        "engine, not by the console; its replication lag is unknown."
     )
     assert [(await pairs.row(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
     assert (await pairs.row(console, 1)).current_role == "slave"
@@ -124,4 +124,4 @@ async def test_whether_anything_was_wrong_is_told(
     async with console.store.read() as session:
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "shard_failover"]
     assert event.details["has_cause"] is (before != "well")
-    assert ("though nothing was wrong" in event.description) is (before == "well")
+    assert ("although nothing was wrong" in event.description) is (before == "well")

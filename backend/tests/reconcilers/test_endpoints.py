@@ -175,7 +175,7 @@ async def test_a_node_that_hangs_holds_up_no_other(
 
 async def test_who_cannot_be_asked_is_no_endpoint_that_fails(serving: Endpoints, agents: FakeAgents) -> None:
     agents.unreachable = {2}
-    with pytest.raises(AgentUnreachable, match="the proxy of node 2 could not be told"):
+    with pytest.raises(AgentUnreachable, match="the proxy of node 2 could not be updated"):
         await serving.serve(1)
     agents.unreachable = set()
     assert await serving.serve(1) == {}
@@ -339,7 +339,7 @@ async def test_the_old_one_ends_when_its_time_is_over(console: Console, serving:
     assert await kept(console) == ([2], {})
     assert agents.proxies[1].databases == []
     assert await recorded(console, "endpoint_ended") == [
-        "The old address 10.0.0.1:12000 of shop does not answer any more."
+        "The old address 10.0.0.1:12000 of shop is no longer available."
     ]
 
 

@@ -88,8 +88,8 @@ async def test_a_rise_is_told_until_it_is_old(
     [alarm] = await alarms(console)
     assert (alarm.severity, alarm.source, alarm.bdb_uid, alarm.ended_at) == ("ERROR", "bdb", pairs.BDB, None)
     assert alarm.description == (
-        "Nobody ordered what happened to shop: the epoch of redis:2 rose from 2 to 9. That can be somebody with the "
-        "administrator's password of the database, or who reaches a shard's bus port: it is not encrypted."
+        "Unexpected changes to shop: the epoch of redis:2 rose from 2 to 9. The cause can be a person with the "
+        "database's admin password, or with access to a shard's bus port, which is not encrypted."
     )
     assert alarm.details["rises"] == [{"shard_uid": 2, "before": 2, "after": 9}]
     tells(agents, 12, 9, 3)
@@ -218,7 +218,7 @@ async def test_it_says_what_encryption_means_for_it(console: Console, agents: Fa
         bdb.shard_certificates = {"ca": ""}
     await risen(loop, agents)
     [alarm] = await alarms(console)
-    assert alarm.description.endswith("with the administrator's password of the database or keys of it.")
+    assert alarm.description.endswith("The cause can be a person with the database's admin password or private keys.")
 
 
 async def test_another_console_ends_it_and_nobody_else_does(

@@ -50,7 +50,7 @@ async def test_a_replica_that_hangs_is_ended_once_it_has_done_so_for_long(
     await loop.sweep()
     assert agents.ended == [4]
     [told] = await hung_events(console)
-    assert told.startswith("Shard redis:4 on node 2 ran and had not answered for 30 s")
+    assert told.startswith("Shard redis:4 on node 2 was running but had not responded for 30 s")
 
 
 async def test_one_that_answers_in_between_is_left_alone(

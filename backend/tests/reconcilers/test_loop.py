@@ -155,7 +155,7 @@ async def test_an_end_that_the_store_refuses_fails_the_action(console: Console, 
         setattr(steps, method, refused)
     action = await ends_as(console, steps)
     assert action.status == "failed"
-    assert action.error.startswith("The console failed (")
+    assert action.error.startswith("Internal error of the console (")
     assert "nowhere" in action.error
     assert steps.failed == ([] if "fail" in refuses else [action.error])
 
@@ -176,10 +176,10 @@ async def test_progress_is_kept_and_never_goes_back(console: Console) -> None:
     [
         (Outcome(failed="Nothing fits.", steps=STEPS), "Nothing fits."),
         (AgentRefused("the agent of node 1 answered 422"), "The agent of node 1 answered 422."),
-        (ZeroDivisionError(), "The console failed (ZeroDivisionError); its log tells more."),
+        (ZeroDivisionError(), "Internal error of the console (ZeroDivisionError). See its log."),
         (
             ProgrammingError("SELECT nothing", {}, Exception("no such column: nothing")),
-            "The console failed (ProgrammingError: no such column: nothing); its log tells more.",
+            "Internal error of the console (ProgrammingError: no such column: nothing). See its log.",
         ),
     ],
 )
@@ -193,7 +193,7 @@ async def test_permanent_failures_end_it_at_once(console: Console, outcome: Any,
 
 async def test_an_action_that_nobody_knows_fails(console: Console) -> None:
     action = await ends_as(console, Steps(), name="SMDoTheImpossible")
-    assert action.error == "This console does not know how to do SMDoTheImpossible."
+    assert action.error == "This console does not support the action SMDoTheImpossible."
 
 
 async def test_a_machine_that_is_back_soon_is_forgiven(console: Console) -> None:
@@ -222,7 +222,7 @@ async def test_patience_starts_anew_after_a_good_step(console: Console, monkeypa
 
 async def test_deadline(console: Console) -> None:
     action = await ends_as(console, Steps(Outcome(steps=STEPS, again_in=0)), deadline=-1)
-    assert action.error == "It took too long. It was waiting for this: two."
+    assert action.error == "It timed out during this step: two."
     assert [step["status"] for step in action.steps] == ["completed", "failed"]
     action = await ends_as(console, Steps(Outcome(again_in=0)), deadline=-1)
     assert action.error == "It took too long."

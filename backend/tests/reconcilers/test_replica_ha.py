@@ -94,8 +94,8 @@ async def test_what_has_no_room_is_told_once(console: Console) -> None:
     assert await sweep(console) == []
     assert await told(console, "replica_ha_no_room") == [
         (
-            "No other node has room for what was lost with node 2: redis:2, redis:4. Their pairs have no replica until the "
-            "node is back."
+            "No other node has the capacity to rebuild replicas lost with node 2: redis:2, redis:4. Their pairs have no "
+            "replica until the node returns."
         )
     ]
 

@@ -85,14 +85,14 @@ async def test_a_pair_that_lost_both_copies_starts_from_its_primarys_file(consol
         await until(lambda: over(console))
     [order] = await orders(console)
     assert (order.status, order.error) == ("completed", "")
-    assert order.description == "Start 1 primary of shop again from persistence"
+    assert order.description == "Restart 1 primary of shop from persistence"
     assert agents.restarted == [(1, False)]
     [event] = await told(console, "shard_restarted")
     assert (event.shard_uid, event.node_uid, event.severity) == (1, 1, "WARNING")
     assert event.details == {"saved_at": "2023-11-14T22:13:20.000+00:00"}
     assert event.description == (
-        "Shard redis:1 of shop on node 1 was started again from its append-only file, last written "
-        "2023-11-14 22:13:20 UTC: what was written after that is gone."
+        "Shard redis:1 of shop on node 1 was restarted from its append-only file, last written "
+        "2023-11-14 22:13:20 UTC. Later writes were lost."
     )
     assert [(await pairs.row(console, uid)).current_role for uid in (1, 4)] == ["master", "slave"]
     assert (await pairs.row(console, 4)).observed_status == "down", "it comes back as a replica, by the revival"
@@ -138,7 +138,7 @@ async def test_when_nobody_heard_the_answer_it_says_so(console: Console, agents:
     async with running(console):
         await until(lambda: over(console))
     [event] = await told(console, "shard_restarted")
-    assert "from its append-only file; when that was last written is not known" in event.description
+    assert "from its append-only file. Its age is unknown; later writes were lost" in event.description
 
 
 async def test_who_was_a_replica_when_it_died_is_promoted(console: Console, agents: FakeAgents) -> None:
@@ -197,7 +197,7 @@ async def test_a_copy_that_lives_after_all_is_what_counts(console: Console, agen
     assert agents.restarted == []
     [event] = await told(console, "shard_restart_failed")
     assert event.description == (
-        "Dead primaries could not be started again: Shard redis:4 lives and has the data; nothing was started."
+        "Dead primaries could not be restarted: Shard redis:4 is alive and has the data; no shard was started."
     )
 
 
@@ -244,7 +244,7 @@ class TestOrder:
             await until(lambda: over(console))
         assert agents.restarted == [(1, True)]
         [event] = await told(console, "shard_restarted")
-        assert event.description.endswith("started again empty, as admin@example.org agreed: all its data are gone.")
+        assert event.description.endswith("restarted empty, as confirmed by admin@example.org: all its data was lost.")
         assert event.originator == "admin@example.org"
 
     async def test_refused(self, console: Console, agents: FakeAgents) -> None:

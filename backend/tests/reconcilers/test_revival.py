@@ -87,13 +87,13 @@ async def test_a_dead_replica_comes_back(console: Console, agents: FakeAgents) -
     [order] = await orders(console)
     assert (order.status, order.description, order.params["shards"]) == (
         "completed",
-        "Bring back 1 replica of shop",
+        "Recover 1 replica of shop",
         [4],
     )
     assert agents.running[2][4].role == "slave"
     [event] = await told(console, "replica_revived")
     assert (event.shard_uid, event.node_uid, event.action_uid) == (4, 2, order.uid)
-    assert event.description.startswith("Shard redis:4 came back on node 2 as a replica and was in sync after ")
+    assert event.description.startswith("Shard redis:4 recovered on node 2 as a replica and was in sync after ")
     back = await pairs.row(console, 4)
     assert (back.observed_status, back.observed_role, back.observed_link) == ("ok", "slave", "idle")
 
@@ -139,7 +139,7 @@ async def test_a_primary_that_dies_before_the_start_is_not_replaced_by_an_empty_
     assert agents.died.keys() == {1, 4}
     assert agents.calls.count(("start", 2)) == before
     [event] = await told(console, "replica_revival_failed")
-    assert event.description == "Not all replicas came back: The primary of shard redis:4 is down."
+    assert event.description == "Some replicas were not recovered: The primary of shard redis:4 is down."
 
 
 async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
@@ -150,7 +150,7 @@ async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
     async with running(console):
         await until(lambda: over(console))
     [event] = await told(console, "replica_revival_failed")
-    assert event.description == "Not all replicas came back: Shard redis:4 could not be started: port 20004 is in use."
+    assert event.description == "Some replicas were not recovered: Shard redis:4 could not be started: port 20004 is in use."
     assert (event.severity, event.bdb_uid) == ("ERROR", pairs.BDB)
     assert len(await sweep(console)) == 1
     monkeypatch.setattr(revival, "RETRY_AFTER", timedelta(0))

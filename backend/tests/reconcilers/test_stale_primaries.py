@@ -55,7 +55,7 @@ async def test_it_is_told_to_follow(console: Console, agents: FakeAgents) -> Non
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "rival_demoted"]
     assert (event.severity, event.shard_uid) == ("WARNING", 1)
     assert event.description == (
-        "Shard redis:1 on node 1 still acted as primary after it had been replaced: what was written to it meanwhile is gone."
+        "Shard redis:1 on node 1 still acted as primary after its replacement: writes that it received in between were lost."
     )
     assert len(await sweep(console)) == 1, "nothing is left to do"
 

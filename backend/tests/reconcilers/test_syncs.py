@@ -56,7 +56,7 @@ async def test_replicas_of_one_node_come_back_one_after_the_other(console: Conso
 async def waits(console: Console, count: int) -> bool:
     [order] = await orders(console)
     detail = order.steps[0].get("detail") if order.steps else None
-    return bool(detail == (f"{count} wait for their turn (max_slave_full_syncs)" if count else None))
+    return bool(detail == (f"{count} waiting (limit max_slave_full_syncs)" if count else None))
 
 
 async def test_other_actions_count_until_they_end(console: Console) -> None:

@@ -104,8 +104,8 @@ async def test_one_is_forgotten_by_all_and_told_until_it_is_gone(
     [alarm] = await alarms(console)
     assert (alarm.severity, alarm.source, alarm.bdb_uid, alarm.ended_at) == ("ERROR", "bdb", pairs.BDB, None)
     assert alarm.description == (
-        "A node that is not of shop was in its cluster: 10.9.9.9:7000@17000, ffffffff…. The shards were made to forget it, and do "
-        "so as often as it comes back. Traffic between nodes is not encrypted, so whoever reaches a shard's bus port can do that."
+        "A node that does not belong to shop was in its cluster: 10.9.9.9:7000@17000, ffffffff…. The shards were made to forget it. "
+        "This is repeated if it returns. Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."
     )
     sees(agents)
     clock.now += GONE_SECONDS
@@ -127,8 +127,8 @@ async def test_slots_that_it_took_are_taken_back(
     assert given(agents) == [(1, ("0", "99"))]
     assert (1, ("CLUSTER", "BUMPEPOCH")) in agents.commands
     [alarm] = await alarms(console)
-    assert "and led slots 0–99. " in alarm.description
-    assert "Slots 0–99 were taken back, without the keys that were in them." in alarm.description
+    assert "and owned slots 0–99. " in alarm.description
+    assert "Slots 0–99 were reclaimed; their keys were lost." in alarm.description
     assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
     sees(agents, line())
     await loop.sweep()
@@ -170,7 +170,7 @@ async def test_what_an_agent_runs_is_left_alone(console: Console, agents: FakeAg
     assert (forgotten(agents), given(agents)) == ([], [])
     [alarm] = await alarms(console)
     assert (
-        "It was left alone: the agent of node 2 runs it, and this store, which may be an older copy"
+        "It was not removed: the agent of node 2 runs it, and this store, which may be an older copy"
         in alarm.description
     )
 
@@ -185,7 +185,7 @@ async def test_what_was_there_at_the_first_look_is_left_alone(
         await started.sweep()
         assert (forgotten(agents), given(agents)) == ([], [])
     [alarm] = await alarms(console)
-    assert "It was left alone: it was there when this console looked first, and this store may be" in alarm.description
+    assert "It was not removed: it was a member before this console started, and this store may be" in alarm.description
     sees(agents)
     await started.sweep()
     sees(agents, line())
@@ -258,7 +258,7 @@ async def test_it_says_what_encryption_means_for_it(
         bdb.shard_certificates = {"ca": ""}
     sees(agents, line())
     await loop.sweep()
-    assert (await alarms(console))[0].description.endswith("Whoever runs it has keys of this database.")
+    assert (await alarms(console))[0].description.endswith("Its operator has private keys of this database.")
 
 
 async def test_another_console_goes_on_with_it(

@@ -1,1 +1,1 @@
-"""Carrying out movements of shards: copies, handovers, removals; every kind of movement is a list of moves in an action."""
+"""Execution of shard moves: copies, planned failovers, removals. Each kind of movement is a list of moves in an action."""

@@ -1,7 +1,7 @@
-"""Carries out movements of shards: copies, hands over, lets go. Every kind of movement is a list of moves in an action.
+"""Execution of shard moves: copies shards, hands over roles, removes shards. Each kind of movement is a list of moves in an action.
 
-Killed at any line it goes on from what is seen: rows, engines, and the few facts kept in the action's `params`:
-`done` and `failed` moves by number, and `committed`, the newcomers that may have been told to take over.
+It can be killed at any line and continues from observed state: rows, engines, and a few facts in the action's `params`: `done` and
+`failed` moves by number, and `committed`, the new shards that may have been promoted.
 """
 
 import asyncio
@@ -43,16 +43,16 @@ KINDS = {
     "SMNodeEnslave": "node_enslave",
     "SMNodeRemove": "node_remove",
 }
-"""What events of an action's end begin with."""
+"""Prefixes of the event types at an action's end."""
 COPIES_AT_ONCE = 16
-"""Of one action, whatever the policy allows: each is a fork of a primary and a stream of its data."""
+"""Maximum per action, independent of the policy: each copy forks a primary and streams its data."""
 PACE = 0.2
-"""Seconds between two looks at what is under way."""
+"""Seconds between two polls of running moves."""
 
 
 @dataclass(frozen=True)
 class MoveProgress:
-    """The moves of an action, and what became of them so far."""
+    """The moves of an action and their results so far."""
 
     moves: Sequence[Move]
     done: frozenset[int]
@@ -79,35 +79,35 @@ class MoveProgress:
 
     @property
     def unsettled(self) -> list[Move]:
-        """Whose newcomers are neither in their place nor withdrawn."""
+        """Moves whose new shard is neither in place nor removed."""
         return [move for number, move in enumerate(self.moves) if number not in self.done]
 
 
 @dataclass
 class Round:
-    """What one step found out about the moves."""
+    """Results of one step."""
 
     ended: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
     nexts: dict[int, Next] = field(default_factory=dict)
     led: bool = False
-    """Somebody took the lead, so that more may be done at once."""
+    """Whether a replica was promoted, so that further moves can start immediately."""
     remember: dict[str, Any] = field(default_factory=dict)
 
 
 class Relocate:
-    """Steps of every action that consists of moves. Subclasses add what is to be written when it ends."""
+    """Stepper of all actions that consist of moves. Subclasses add what is written at the end."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
         self._handovers = Handovers(store, agents)
         self._took: dict[tuple[str, int], float] = {}
-        """Seconds that a handover took which is not written down yet; only for its event."""
+        """Seconds that an unrecorded planned failover took; only used for its event."""
 
     async def step(self, action: Action) -> Outcome:
         progress = MoveProgress.of(action)
-        # Cancelled: only what may already be handing over is brought to its end; the rest is undone.
+        # When cancelled: only moves that may already be handing over are completed; the others are undone.
         left = {
             number: move
             for number, move in progress.open.items()
@@ -123,7 +123,7 @@ class Relocate:
             if move.bdb in seen.bases:
                 found.nexts[number] = next_step(move, seen.members(move))
             else:
-                found.failed[number] = "The database does not exist any more."
+                found.failed[number] = "The database no longer exists."
         found.ended = {number for number, each in found.nexts.items() if each.step == "done"}
         committed = {
             move.newcomer
@@ -147,7 +147,7 @@ class Relocate:
         )
 
     async def _act(self, action: Action, turn: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
-        """Each move's next step; those of the same kind together."""
+        """Perform the next step of each move; moves with the same step together."""
         for move in turn.values():
             await self._acknowledge(action, move, seen)
         ready: dict[str, dict[int, Move]] = defaultdict(dict)
@@ -162,7 +162,7 @@ class Relocate:
             await move_rows.retire(self._store, action, list(ready["retire"].values()))
 
     async def _copy(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
-        """Start the newcomers whose turn it is to copy."""
+        """Start the new shards that are admitted to copy."""
         behind = {}
         for number, move in moves.items():
             leader = seen.leader(move)
@@ -208,7 +208,7 @@ class Relocate:
         }
 
     async def _hand_over(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
-        """One lead of each database; the others wait for theirs."""
+        """Perform one planned failover per database; the others wait."""
         wishes: dict[int, dict[int, Wish]] = defaultdict(dict)
         for number, move in moves.items():
             promoted, old = found.nexts[number].promoted, seen.leader(move)
@@ -230,7 +230,7 @@ class Relocate:
                 found.nexts[number] = replace(found.nexts[number], waits=waits)
 
     async def _acknowledge(self, action: Action, move: Move, seen: ObservedPairs) -> None:
-        """Write down a handover that the engines show. Any other change of roles is somebody else's to write."""
+        """Record a planned failover that the engines show. Other role changes are recorded elsewhere."""
         if move.bdb not in seen.bases:
             return
         base, leader = seen.bases[move.bdb], seen.leader(move)
@@ -243,7 +243,7 @@ class Relocate:
         await move_rows.promote(self._store, action, leader.uid, seconds)
 
     async def _follow(self, move: Move, seen: ObservedPairs) -> None:
-        """In cluster mode replicas find the new primary by themselves."""
+        """Make replicas follow the new primary. In cluster mode they do so automatically."""
         base, head = seen.bases[move.bdb], seen.leader(move)
         if base.engine.cluster or head is None:
             return
@@ -261,16 +261,16 @@ class Relocate:
             session,
             action,
             f"{KINDS[action.name]}_completed",
-            f"{action.description}: done after {seconds:.1f} s.{_staying(action)}",
+            f"{action.description}: completed after {seconds:.1f} s.{_staying(action)}",
         )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """Also when it was cancelled."""
+        """Write the end of a failed or cancelled action."""
         progress = MoveProgress.of(action)
         await move_rows.settle(session, action, progress.unsettled, progress.committed)
         if action.status == "cancelled":
             await release(session, action, "")
-            told = f"{action.description}: it was cancelled by {action.cancelled_by}. What had moved stays where it is."
+            told = f"{action.description}: cancelled by {action.cancelled_by}. Completed moves were kept."
             record_of_action(session, action, f"{KINDS[action.name]}_cancelled", told)
         else:
             await release(session, action, f"{action.description}: {reason}")
@@ -278,15 +278,15 @@ class Relocate:
                 session,
                 action,
                 f"{KINDS[action.name]}_failed",
-                f"{action.description}: not all of it was done. {reason}",
+                f"{action.description}: not completed. {reason}",
                 "ERROR",
             )
 
 
 def _staying(action: Action) -> str:
-    """What an order knew from the beginning that it could not move."""
+    """Return a sentence about shards that the plan could not move from the start."""
     stay = sorted(action.params.get("stay", {}).items())
-    return " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
+    return " These shards were not moved: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
 
 
 def _database_view(bdb: int, seen: ObservedPairs) -> handovers.DatabaseView:
@@ -295,7 +295,7 @@ def _database_view(bdb: int, seen: ObservedPairs) -> handovers.DatabaseView:
 
 
 def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
-    """The moves of the first `most` databases; 0 = of all."""
+    """Return the moves of the first `most` databases; 0 = of all."""
     databases = list(dict.fromkeys(move.bdb for move in left.values()))[: most or None]
     return {number: move for number, move in left.items() if move.bdb in databases}
 
@@ -303,7 +303,7 @@ def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
 def _ended(action: Action, progress: MoveProgress) -> Outcome:
     if progress.failed:
         many = (
-            f"{len(progress.failed)} of {len(progress.moves)} moves were not made. " if len(progress.moves) > 1 else ""
+            f"{len(progress.failed)} of {len(progress.moves)} moves failed. " if len(progress.moves) > 1 else ""
         )
         return Outcome(failed=many + next(iter(progress.failed.values())))
     return Outcome(cancelled=True) if action.cancelled_by and progress.open else Outcome(finished=True)

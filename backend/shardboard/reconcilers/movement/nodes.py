@@ -1,4 +1,4 @@
-"""Actions on whole nodes: moves, and what is to be written of the node when they have ended."""
+"""Actions on complete nodes: moves, and what is written about the node at their end."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ from shardboard.state.events import record_of_action
 
 
 def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
-    """By the names that `services/nodes.py` queues."""
+    """Return the steppers by the action names that `services/nodes.py` queues."""
     return {
         "SMNodeMaintenanceOn": MaintenanceOn(store, agents),
         "SMNodeMaintenanceOff": MaintenanceOff(store, agents),
@@ -28,7 +28,7 @@ def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
 
 class MaintenanceOn(Relocate):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """Cancelled, the node is in service as before. Otherwise it stays in maintenance, with what could not leave it."""
+        """When cancelled, the node returns to service. Otherwise it stays in maintenance, with the shards that could not leave."""
         await super().fail(session, action, reason)
         if action.status != "cancelled":
             return
@@ -46,7 +46,7 @@ class MaintenanceOff(Relocate):
                 await session.delete(each)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """It is in maintenance as before, so that its end can be ordered again."""
+        """The node stays in maintenance, so that its end can be requested again."""
         await super().fail(session, action, reason)
         await _back_on_duty(session, action)
 
@@ -59,10 +59,10 @@ class Remove(Relocate):
         async with self._store.read() as session:
             left = [row for row in await shards.occupying(session) if row.node_uid == action.object_uid]
         if any(row.desired == "running" for row in left):
-            return Outcome(failed="Shards were placed on the node meanwhile.")
-        # What is out of reach is not waited for: its agent will not be asked again.
+            return Outcome(failed="Shards were placed on the node during its removal.")
+        # Unreachable shards are not awaited: their agent will not be used again.
         if await remembered(self._store, self._agents, left):
-            return Outcome(unreachable="not all shards could be told to forget those of the node", again_in=0.5)
+            return Outcome(unreachable="some shards could not be made to forget those of the node", again_in=0.5)
         return outcome
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -84,12 +84,12 @@ class Remove(Relocate):
             count = replace_authorities(await bdbs.every(session), node.addr)
             told = f"Node {uid} ({node.addr}) was removed from the cluster."
             if count:
-                told += f" The {plural(count, 'encrypted database')} will trust no certificate that it has had."
+                told += f" The {plural(count, 'encrypted database')} will no longer trust its certificates."
             record_of_action(session, action, "node_removed", told)
             await session.delete(node)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        """It is a node like before; what had moved stays where it is."""
+        """The node stays a member of the cluster; completed moves are kept."""
         await super().fail(session, action, reason)
         await _back_on_duty(session, action)
 

@@ -1,6 +1,6 @@
-"""The pairs that the moves of one action are about, as one step observes them: rows, engines and resyncs.
+"""State of the pairs that the moves of one action concern, as observed in one step: rows, engines and resyncs.
 
-Looked at once per step, with no session left open.
+Read once per step, with no session left open.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from shardboard.state.shards import Shard
 
 @dataclass(frozen=True)
 class Base:
-    """One database: its engine settings, and every shard that has a row."""
+    """One database: its engine settings and all shards that have a row."""
 
     name: str
     engine: Engine
@@ -44,7 +44,7 @@ class Base:
         return [shard for shard in self.shards.values() if self.rows[shard.uid].desired == "running"]
 
     def primaries(self, links: Mapping[int, Link]) -> list[ShardRef]:
-        """Who leads, as the engines say; of pairs that were not asked, as their rows say."""
+        """Return the primaries as reported by the engines; for pairs that were not polled, as in their rows."""
         return [
             shard
             for shard in self.wanted
@@ -54,7 +54,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Resync:
-    """How far a replica's copy is."""
+    """Progress of a replica's copy."""
 
     percent: float
     eta: float | None
@@ -62,28 +62,28 @@ class Resync:
 
 @dataclass(frozen=True)
 class ObservedPairs:
-    """All of it, as one look found it."""
+    """Complete state found by one poll."""
 
     bases: Mapping[int, Base]
     links: Mapping[int, Link]
-    """Of the shards of the pairs concerned, those that answer."""
+    """Links of the concerned pairs' shards that responded."""
     known: frozenset[int]
-    """Newcomers that every primary of their database knows."""
+    """New shards that all primaries of their database know."""
     away: frozenset[int]
-    """Nodes that cannot be told anything."""
+    """Unreachable nodes."""
     resyncs: Mapping[int, Resync]
 
     def members(self, move: Move) -> dict[int, PairMember]:
-        """The shards of the move's pair."""
+        """Return the shards of the move's pair."""
         base = self.bases[move.bdb]
         return {row.uid: self._member(row, base) for row in base.pairs.get(move.pair, ())}
 
     def resync(self, move: Move) -> Resync | None:
-        """The newcomer's, as far as it was seen."""
+        """Return the resync of the new shard; None if it was not observed."""
         return self.resyncs.get(move.newcomer) if move.newcomer is not None else None
 
     def leader(self, move: Move) -> ShardRef | None:
-        """Who leads the move's pair."""
+        """Return the primary of the move's pair; None if it has none."""
         found = [each.uid for each in self.members(move).values() if each.leads and each.wanted]
         return self.bases[move.bdb].shards[found[0]] if found else None
 
@@ -102,7 +102,7 @@ class ObservedPairs:
 
 
 async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedPairs:
-    """Ask the store, then the engines of the pairs concerned. Databases that are gone are left out."""
+    """Read the store, then poll the engines of the concerned pairs. Deleted databases are left out."""
     concerned = list(moves)
     async with store.read() as session:
         machines = await nodes.every(session)
@@ -137,8 +137,9 @@ async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedP
 async def _known(
     agents: Agents, bases: Mapping[int, Base], links: Mapping[int, Link], moves: Sequence[Move]
 ) -> frozenset[int]:
-    """In cluster mode a newcomer that has all data must also be known before anything is handed to it. Who was there before
-    is known."""
+    """Return the shards that may be promoted. In cluster mode a new shard must be known to all primaries in addition to having all
+    data. Old shards are known.
+    """
     known = set(links)
     for uid, base in bases.items():
         if not base.engine.cluster:

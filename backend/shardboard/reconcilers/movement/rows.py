@@ -1,4 +1,4 @@
-"""What moves write: each change of rows in one transaction, and only while the action is still ours."""
+"""Writes of moves: each change of rows is one transaction, and only while the action is still ours."""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from shardboard.state.shards import Shard
 
 
 async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
-    """Rows for newcomers, as replicas of their pairs."""
+    """Create rows for new shards, as replicas of their pairs."""
     async with ours(store, action) as session:
         if session is None:
             return
@@ -28,12 +28,12 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
             if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
                 continue
             port = ports.take(move.to)
-            if port is not None:  # the order was refused otherwise; should the last one be gone meanwhile, it waits
+            if port is not None:  # checked when the action was requested; if the last port was taken since, the move waits
                 session.add(twin.replica(move.newcomer, move.to, port))
 
 
 async def promote(store: Store, action: Action, promoted_uid: int, seconds: float | None) -> None:
-    """The roles after a handover, which took `seconds` if this console saw it begin."""
+    """Write the roles after a planned failover, which took `seconds` if this console saw its start."""
     now = datetime.now(UTC)
     async with ours(store, action) as session:
         if session is None:
@@ -53,7 +53,7 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
         for row in others:
             row.role = "slave"
         for row in (promoted, *others):
-            row.leads_again = False  # who leads now does so on purpose
+            row.leads_again = False  # the current primary was chosen intentionally
         if old is not None and old.observed_status != "down":
             old.became("slave", now)
         told = f"redis:{old.uid}" if old is not None else "its former primary"
@@ -62,8 +62,8 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
             action,
             promoted,
             "shard_failover",
-            f"Shard redis:{promoted_uid} on node {promoted.node_uid} took the lead of pair {promoted.pair} of {bdb.name} over from "
-            f"{told}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
+            f"Shard redis:{promoted_uid} on node {promoted.node_uid} became the primary of pair {promoted.pair} of {bdb.name}, "
+            f"replacing {told}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
             details={
                 "pair": promoted.pair,
                 "lost": old.uid if old is not None else None,
@@ -76,7 +76,7 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
 
 
 async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
-    """Shards that are no more wanted; the removal loop ends them."""
+    """Mark shards that are no longer desired; the removal loop ends them."""
     async with ours(store, action) as session:
         if session is None:
             return
@@ -96,9 +96,9 @@ async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: 
     seconds = (datetime.now(UTC) - action.created_at).total_seconds()
     told = (
         f"Shard redis:{row.uid} of {name} moved from node {row.node_uid} to node {move.to}, where it is "
-        f"redis:{move.newcomer}, {seconds:.1f} s after the order."
+        f"redis:{move.newcomer}, {seconds:.1f} s after the request."
         if move.newcomer is not None
-        else f"Replica redis:{row.uid} of {name} was taken from node {row.node_uid}."
+        else f"Replica redis:{row.uid} of {name} was removed from node {row.node_uid}."
     )
     record_of_shard(
         session,
@@ -111,8 +111,9 @@ async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: 
 
 
 async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], committed: Collection[int]) -> None:
-    """Leave nothing half-made: a newcomer that leads stays and the old shard goes, as does one whose old shard was let go
-    already. Any other newcomer goes."""
+    """Complete or undo partial moves: a new shard that is primary stays and the old shard is removed; a new shard whose old shard
+    was already removed stays too. All other new shards are removed.
+    """
     for move in moves:
         newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
         if newcomer is None:
@@ -126,13 +127,13 @@ async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], c
         elif newcomer.uid not in committed:
             newcomer.desired = "absent"
         else:
-            # It may be taking over just now: to remove it could cost the data, to remove the old one, too.
+            # It may be taking over right now: removing it or the old shard could lose data.
             record_of_shard(
                 session,
                 action,
                 newcomer,
                 "shard_move_unsettled",
-                f"Shard redis:{newcomer.uid} on node {newcomer.node_uid} stays as one more copy of pair {newcomer.pair}: "
-                "whether it took over is not known.",
+                f"Shard redis:{newcomer.uid} on node {newcomer.node_uid} stays as an additional copy of pair {newcomer.pair}:  "
+                "it is unknown whether it took over.",
                 severity="WARNING",
             )

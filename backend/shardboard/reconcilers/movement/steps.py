@@ -1,4 +1,4 @@
-"""An action's moves as a person reads them: one step each, or one per database when they are many."""
+"""Presentation of an action's moves: one step each, or one per database if there are many."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from shardboard.domain.moves import SHARE, Move, Next
 from shardboard.reconcilers.movement.observed_pairs import ObservedPairs
 
 MANY = 24
-"""Steps that a person still reads one by one."""
+"""Maximum number of moves that are listed individually."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """Steps, how far all of it is in percent, and how many seconds the copies under way still take, as far as known."""
+    """Steps, total progress in percent, and remaining seconds of the running copies, if known."""
 
     steps: list[dict[str, Any]]
     progress: float
@@ -27,7 +27,7 @@ def render(
     nexts: Mapping[int, Next],
     seen: ObservedPairs,
 ) -> Told:
-    """`nexts` are those whose turn it is."""
+    """Return the steps. `nexts` are the moves in progress."""
     steps, shares = [], []
     for number, move in enumerate(moves):
         if number in done:
@@ -60,14 +60,14 @@ def _detail(move: Move, each: Next, seen: ObservedPairs) -> str:
     resync = seen.resync(move)
     if each.step == "copy" and resync is not None:
         left = f", about {resync.eta:.0f} s left" if resync.eta is not None else ""
-        return f"redis:{move.newcomer} copies: {resync.percent:.0f} %{left}"
+        return f"redis:{move.newcomer} copying: {resync.percent:.0f} %{left}"
     return {
-        "wait": "waits for its turn",
+        "wait": "waiting",
         "start": f"redis:{move.newcomer} is being started",
-        "copy": f"redis:{move.newcomer} copies",
-        "hand_over": f"redis:{each.promoted} takes the lead",
+        "copy": f"redis:{move.newcomer} is copying",
+        "hand_over": f"redis:{each.promoted} is becoming the primary",
         "follow": "the other replicas follow the new primary",
-        "retire": f"redis:{move.leaves} is let go",
+        "retire": f"redis:{move.leaves} is marked for removal",
         "end": f"redis:{move.leaves} is being removed",
         "done": "",
     }[each.step]
@@ -91,7 +91,7 @@ def _by_database(
         {
             "name": f"{len(statuses)} moves of {seen.bases[bdb].name if bdb in seen.bases else f'database {bdb}'}",
             "status": _together(statuses),
-            "detail": f"{statuses.count('completed')} done, {statuses.count('running')} under way",
+            "detail": f"{statuses.count('completed')} completed, {statuses.count('running')} running",
         }
         for bdb, statuses in grouped.items()
     ]

@@ -1,1 +1,1 @@
-"""Changing the number of pairs of a database while it serves."""
+"""Resharding: change of a database's number of pairs while it serves requests."""

@@ -1,7 +1,7 @@
-"""Changes the number of pairs of a database while it serves: new pairs join, slots move, empty pairs leave.
+"""Resharding: changes the number of pairs of a database while it serves requests. New pairs join, slots move, empty pairs leave.
 
-Every step asks the engines who owns what, and works out anew what is left to do. So it may be killed at any line, a failover
-may come in between, and slots that are found between two owners are finished first.
+Each step asks the engines for slot ownership and computes the remaining work. So it can be killed at any line, a failover can occur
+in between, and slots that are found between two owners are completed first.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ from shardboard.state.actions import Action
 
 NAME = "SMReshardBDB"
 ORDER_SECONDS = 3.0
-"""For how long one order to an agent goes on."""
+"""Duration of one request to an agent."""
 LOOK_SECONDS = 1.0
-"""While shards are left alone: how often it looks whether somebody cancelled it, or is in a hurry by now."""
+"""During pauses: interval of checks whether the action was cancelled or its pace changed."""
 
 
 class Waiting(Exception):
-    """Something is in the way that may pass; the message is a sentence."""
+    """A transient obstacle; the message is one sentence."""
 
 
 class Reshard:
@@ -46,12 +46,12 @@ class Reshard:
         self._store = store
         self._agents = agents
         self._stuck: dict[str, set[tuple[int, int]]] = {}
-        """Source and target of batches that got nowhere when they were tried last, by action."""
+        """By action: source and target of batches that made no progress in their last attempt."""
 
     async def step(self, action: Action) -> Outcome:
         database = await load.database(self._store, action.object_uid)
         if database is None:
-            return Outcome(failed="The database does not exist any more.")
+            return Outcome(failed="The database no longer exists.")
         try:
             outcome = await self._advance(action, database)
         except (Waiting, AgentError) as error:
@@ -66,8 +66,8 @@ class Reshard:
             return await self._join(action, database, joining)
         seen = await slotmap.look(self._agents, database.shards, database.primaries)
         if seen.lost:
-            raise Waiting(f"{len(seen.lost)} slots, {seen.lost[0]} among them, belong to no shard of this database")
-        # Cancelled: what has begun is finished, nothing more is begun.
+            raise Waiting(f"{len(seen.lost)} slots, including slot {seen.lost[0]}, belong to no shard of this database")
+        # When cancelled, open slots are completed and no further ones are opened.
         wanted = seen.held if action.cancelled_by else _wanted(action)
         batches = [*_opened(seen), *reshard.batches(seen.held, wanted)]
         if batches:
@@ -79,11 +79,11 @@ class Reshard:
             await reshard_rows.retire(self._store, action, empty)
             return Outcome(steps=reshard_steps.at(action, "leave"), again_in=0.05)
         if left := await reshard_rows.leaving(self._store, action):
-            return waiting(action, f"shard redis:{left[0]} is not removed yet", reshard_steps.at(action, "leave"))
+            return waiting(action, f"shard redis:{left[0]} has not been removed yet", reshard_steps.at(action, "leave"))
         return await self._settle(action, database)
 
     async def _widen(self, action: Action, database: DesiredDatabase) -> Outcome:
-        """Who shall hold more must have the memory first; who shall hold less keeps it until it does."""
+        """Raise the memory limit of shards that will hold more first. Shards that will hold less keep theirs until then."""
         before = Share(action.params["memory_before"], action.params.get("flash_before"))
         wider = replace(database.engine, memory=database.engine.memory.wider(before))
         old = [shard for shard in database.living if shard.uid not in action.params["newcomers"]]
@@ -92,7 +92,7 @@ class Reshard:
         return Outcome(remember={"widened": True}, steps=reshard_steps.at(action, "join"), again_in=0)
 
     async def _join(self, action: Action, database: DesiredDatabase, joining: Sequence[ShardRef]) -> Outcome:
-        """Start the new shards with all that is known of the cluster, and make them known there."""
+        """Start the new shards with the complete known cluster state, and introduce them to the other shards."""
         uids = {shard.uid for shard in joining}
         hosts = [shard for shard in database.living if shard.uid not in uids]
         seen = await cluster.look(self._agents, joining, cluster=True)
@@ -110,7 +110,7 @@ class Reshard:
         if unaware:
             await replication.introduce(self._agents, unaware, joining)
         ready = [uid for uid, each in seen.items() if each.running and each.serves and each.in_sync]
-        steps = reshard_steps.at(action, "join", f"{len(ready)} of {len(joining)} are ready")
+        steps = reshard_steps.at(action, "join", f"{len(ready)} of {len(joining)} ready")
         if unaware or len(ready) < len(joining):
             return waiting(action, "not all new shards are ready", steps)
         await reshard_rows.arrived(self._store, action)
@@ -119,7 +119,7 @@ class Reshard:
     async def _move(
         self, action: Action, database: DesiredDatabase, seen: SlotMap, batches: Sequence[SlotBatch]
     ) -> Outcome:
-        """Let agents move slots for a while."""
+        """Make agents move slots for a while."""
         heads = {shard.pair: shard for shard in database.primaries}
         headless = {pair for batch in batches for pair in (batch.source, batch.target) if pair not in heads}
         possible = [batch for batch in batches if not {batch.source, batch.target} & headless]
@@ -142,7 +142,7 @@ class Reshard:
     async def _side_by_side(
         self, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
     ) -> list[tuple[SlotBatch, SlotsMoved]]:
-        """As many as there are pairs for."""
+        """Move as many batches concurrently as their pairs allow."""
         chosen = reshard.at_once(possible)
         return list(
             zip(chosen, await asyncio.gather(*(self._transfer(batch, heads, True) for batch in chosen)), strict=True)
@@ -151,8 +151,9 @@ class Reshard:
     async def _in_turn(
         self, action: Action, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
     ) -> list[tuple[SlotBatch, SlotsMoved]]:
-        """One at a time, because each slot keeps every shard of the database busy; the next only when one gets nowhere, and not for
-        long: whoever waits for an answer has waited for seconds."""
+        """Move one batch at a time, because each slot move keeps all shards of the database busy. Try the next batch only if one
+        makes no progress, and only for a limited time: a batch that got no reply has already taken seconds.
+        """
         clock = asyncio.get_running_loop().time
         begun, results = clock(), []
         stuck = self._stuck.setdefault(action.uid, set())
@@ -184,9 +185,9 @@ class Reshard:
             return SlotsMoved(count=0, keys=0, reason=str(error))
 
     async def _settle(self, action: Action, database: DesiredDatabase) -> Outcome:
-        """The settings that depend on the number of shards, and everybody's agreement."""
+        """Apply the settings that depend on the number of shards, and wait until all shards agree on the slot map."""
         steps = reshard_steps.at(action, "settle")
-        # Cancelled, there are not as many shards as were wanted to share the memory.
+        # When cancelled, the memory is shared by fewer shards than desired.
         memory = database.engine.memory.scaled(action.params["shards"], len(database.shards))
         engine = replace(database.engine, memory=memory)
         if refused := await cluster.configure(self._agents, engine, database.living, len(database.shards)):
@@ -194,7 +195,7 @@ class Reshard:
         seen = await slotmap.look(self._agents, database.shards, database.living)
         if seen.open or seen.astray:
             who = f"redis:{seen.astray[0]}" if seen.astray else "a primary"
-            return waiting(action, f"shard {who} has not heard of all slots yet", steps)
+            return waiting(action, f"shard {who} does not have the complete slot map yet", steps)
         await reshard_rows.write(self._store, action, seen.held)
         return Outcome(cancelled=True) if action.cancelled_by else Outcome(finished=True)
 
@@ -212,7 +213,7 @@ def _wanted(action: Action) -> dict[int, slots.Ranges]:
 
 
 def _opened(seen: SlotMap) -> list[SlotBatch]:
-    """Slots that were left between two pairs, as batches of their own: the keys may be at either end."""
+    """Return slots that were left between two pairs as separate batches: their keys can be at either end."""
     ways: dict[tuple[int, int], list[int]] = {}
     for each in seen.open:
         ways.setdefault((each.source, each.target), []).append(each.slot)

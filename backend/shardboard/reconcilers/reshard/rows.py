@@ -1,4 +1,4 @@
-"""What a change of the number of pairs writes: each change of rows in one transaction, and only while the action is still ours."""
+"""Writes of resharding: each change of rows is one transaction, and only while the action is still ours."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from shardboard.state.events import record_of_action
 
 
 async def write(store: Store, action: Action, held: Mapping[int, Ranges]) -> None:
-    """The slots that the pairs hold now."""
+    """Store the slots that the pairs hold now."""
     async with ours(store, action) as session:
         if session is None:
             return
@@ -27,7 +27,7 @@ async def write(store: Store, action: Action, held: Mapping[int, Ranges]) -> Non
 
 
 async def arrived(store: Store, action: Action) -> None:
-    """The new shards have been seen to serve."""
+    """Record that the new shards have been seen serving."""
     now = datetime.now(UTC)
     async with ours(store, action) as session:
         if session is None:
@@ -38,7 +38,7 @@ async def arrived(store: Store, action: Action) -> None:
 
 
 async def retire(store: Store, action: Action, pairs: Collection[int]) -> None:
-    """Pairs without slots; the removal loop ends their shards and has the others forget them."""
+    """Retire pairs without slots. The removal loop ends their shards and makes the others forget them."""
     async with ours(store, action) as session:
         if session is None:
             return
@@ -48,7 +48,7 @@ async def retire(store: Store, action: Action, pairs: Collection[int]) -> None:
 
 
 async def leaving(store: Store, action: Action) -> list[int]:
-    """Uids of retired shards that are still there. Who is on a node out of reach goes when that is back."""
+    """Return the uids of retired shards that still exist. Shards on unreachable nodes are removed when the node returns."""
     async with store.read() as session:
         reachable = {
             node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"
@@ -61,7 +61,7 @@ async def leaving(store: Store, action: Action) -> list[int]:
 
 
 async def finished(session: AsyncSession, action: Action) -> None:
-    """The database has the number of pairs that was asked for."""
+    """Write the end: the database has the requested number of pairs."""
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is None:
         return
@@ -69,9 +69,9 @@ async def finished(session: AsyncSession, action: Action) -> None:
     seconds = (datetime.now(UTC) - action.created_at).total_seconds()
     before = action.params["count_before"]
     told = (
-        f"Database {bdb.name} went from {before} to {bdb.shards_count} primaries in {seconds:.1f} s"
+        f"Database {bdb.name} changed from {before} to {bdb.shards_count} primaries in {seconds:.1f} s"
         if before != bdb.shards_count
-        else f"The slots of database {bdb.name} were spread evenly in {seconds:.1f} s"
+        else f"The slots of database {bdb.name} were distributed evenly in {seconds:.1f} s"
     )
     keys = action.params.get("keys", 0)
     details = {"before": before, "after": bdb.shards_count, "slots": action.params["total"], "keys": keys}
@@ -80,12 +80,12 @@ async def finished(session: AsyncSession, action: Action) -> None:
 
 
 async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
-    """It failed or was cancelled: what was reached is what the database is from now on."""
+    """Write the end of a failed or cancelled action: the database keeps the number of pairs that was reached."""
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is None:
         return
     rows = await shards.of_bdb(session, action.object_uid)
-    if not action.params.get("joined"):  # later a new shard may hold keys of a slot that is not all its own yet
+    if not action.params.get("joined"):  # after that, a new shard can hold keys of a partially moved slot
         for row in rows:
             if row.uid in action.params["newcomers"]:
                 row.desired = "absent"

@@ -1,4 +1,4 @@
-"""What an action that changes the number of pairs tells of itself: its steps, how far it is, how long it may still take."""
+"""Progress of a resharding action: its steps, percentage and remaining time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -8,15 +8,15 @@ from shardboard.reconcilers.loop import Outcome
 from shardboard.state.actions import Action
 
 STALLED = timedelta(seconds=120)
-"""How long it waits for what is in the way, a failover for example, before it gives up."""
+"""How long the action waits for an obstacle, such as a failover, before it fails."""
 AGAIN_IN = 0.2
-"""Seconds until it looks again whether what it waits for has come."""
+"""Seconds between two checks of an obstacle."""
 
 Phase = Literal["join", "move", "leave", "settle"]
 
 
 def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
-    """The steps when `phase` is under way."""
+    """Return the steps while `phase` is running."""
     params = action.params
     names: dict[Phase, str] = {}
     if params["newcomers"]:
@@ -35,7 +35,7 @@ def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
 
 
 def moving(action: Action, left: int, keys: int, rest: float) -> Outcome:
-    """After a while of moving: `left` slots are to go, `keys` keys went just now, shards want `rest` seconds without a move."""
+    """Return the outcome after moving: `left` slots remain, `keys` keys were moved, and shards need a pause of `rest` seconds."""
     now = datetime.now(UTC)
     params = action.params
     total = max(params["total"], left)
@@ -59,13 +59,13 @@ def moving(action: Action, left: int, keys: int, rest: float) -> Outcome:
 
 
 def rest_left(action: Action) -> float:
-    """For how many seconds shards want to be left alone."""
+    """Return the remaining seconds of the pause."""
     until = datetime.fromisoformat(action.params.get("rest_until") or action.created_at.isoformat())
     return max(0.0, (until - datetime.now(UTC)).total_seconds())
 
 
 def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = None) -> Outcome:
-    """Something is in the way; it may pass by itself, but not for ever."""
+    """Return the outcome while an obstacle exists that may resolve automatically, but not indefinitely."""
     now = datetime.now(UTC)
     since = action.params.get("stalled_since") or now.isoformat()
     if now - datetime.fromisoformat(since) > STALLED:

@@ -256,7 +256,7 @@ async def test_copies_take_turns(console: Console, agents: Engines) -> None:
     async with running(console):
         await until(lambda: 7 in agents.running[3])
         steps = await until(lambda: _details(console, action.uid))
-        assert steps == ["redis:7 copies", "waits for its turn"]
+        assert steps == ["redis:7 is copying", "waiting"]
         assert 8 not in agents.running[3]
         agents.held_back = set()
         await until(lambda: over(console, action.uid))
@@ -266,7 +266,7 @@ async def test_copies_take_turns(console: Console, agents: Engines) -> None:
 async def _details(console: Console, uid: str) -> list[str]:
     steps = (await read(console, uid)).steps
     details = [step.get("detail", "") for step in steps]
-    return details if "redis:7 copies" in details else []
+    return details if "redis:7 is copying" in details else []
 
 
 async def _reached_or(gate: Gate, condition: Any) -> bool:

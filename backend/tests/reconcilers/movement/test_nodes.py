@@ -48,7 +48,7 @@ async def test_its_certificates_are_refused_and_databases_get_other_authorities(
         refused = await issued_certificates.refused(session)
         assert {f"{left:x}", agents.serials[left]} == refused
         [told] = [each for each in await events.page(session, newest_first=False) if each.type == "node_removed"]
-    assert told.description.endswith("The 1 encrypted database will trust no certificate that it has had.")
+    assert told.description.endswith("The 1 encrypted database will no longer trust its certificates.")
     assert (await stored(console, uid)).replacing == "announced"
     assert (await stored(console, uid)).left != ""
     with pytest.raises(AssertionError):

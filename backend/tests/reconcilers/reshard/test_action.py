@@ -143,7 +143,7 @@ async def test_pairs_are_added(console: Console, agents: SlotEngines) -> None:
     async with console.store.read() as session:
         told_last = await events.page(session, newest_first=True)
     newest = next(event for event in told_last if event.type == "bdb_reshard_completed")
-    assert newest.description.startswith("Database shop went from 3 to 5 primaries in ")
+    assert newest.description.startswith("Database shop changed from 3 to 5 primaries in ")
     assert newest.details["keys"] == 65530
 
 
