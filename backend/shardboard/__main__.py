@@ -1,4 +1,4 @@
-"""`python -m shardboard` is the `shardboard` command."""
+"""Entry point of `python -m shardboard`, the same as the `shardboard` command."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tells agents which authorities of the console they are to trust, and remembers whom it told."""
+"""Distribution of the console's trusted CAs to agents, with a record of the agents that have them."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class AgentsTrust:
-    """What it hears goes to `authority.heard`."""
+    """Sends the trusted CAs to agents. Results are stored in `authority.heard`."""
 
     def __init__(self, store: Store, agents: Agents, authority: Authority) -> None:
         self._store = store
@@ -24,13 +24,13 @@ class AgentsTrust:
         self._authority = authority
         self._one_at_a_time = asyncio.Lock()
         self._told: dict[int, str] = {}
-        """By node: the last failure that there is an event of."""
+        """By node: the last failure that an event reports."""
 
     async def tell(self, *, anew: bool = False) -> None:
-        """Those that are connected and have not said that they trust what counts now; `anew`: whatever they said."""
+        """Update connected agents that have not confirmed the current CAs. With `anew`, update all connected agents."""
         if anew:
             self._authority.heard.trusting.clear()
-        async with self._one_at_a_time:  # else an agent could hear what counts before what counted
+        async with self._one_at_a_time:  # otherwise an agent could receive the CAs in the wrong order
             await self._tell()
 
     async def _tell(self) -> None:
@@ -44,7 +44,7 @@ class AgentsTrust:
         await together(self._tell_one(NodeRef(node.uid, node.addr, node.agent_port), wanted) for node in missing)
 
     def _forget_others(self, known: set[int], connected: set[int]) -> None:
-        """Who was away may have another state directory."""
+        """Remove the state of other agents. A disconnected agent may return with another state directory."""
         heard = self._authority.heard
         for uid in {*heard.trusting, *heard.failures, *heard.unrenewed} - connected:
             for said in (heard.trusting, heard.failures, heard.unrenewed):
@@ -62,9 +62,9 @@ class AgentsTrust:
             heard.failures[node.uid] = BEHIND
         except AgentError as error:
             await self._refused(node, error.reason)
-        except Exception:  # whatever one agent does, the others are told
-            log.exception("the agent of node %s was not told whom to trust", node.uid)
-            await self._refused(node, "the log of the console says why")
+        except Exception:  # a failing agent must not prevent updates of others
+            log.exception("agent trust: updating the agent of node %s failed", node.uid)
+            await self._refused(node, "see the console's log")
         else:
             heard.trusting[node.uid] = wanted.digest
             heard.failures.pop(node.uid, None)
@@ -74,7 +74,7 @@ class AgentsTrust:
         self._authority.heard.failures[node.uid] = failure
         if self._told.get(node.uid) == failure:
             return
-        told = f"The agent of node {node.uid} was not told which authorities to trust: {failure}. It is tried again every minute."
+        told = f"The trusted CAs could not be sent to the agent of node {node.uid}: {failure}. The console retries every minute."
         async with self._store.begin() as session:
             record(session, "node_authorities_failed", told, source="node", severity="ERROR", node_uid=node.uid)
         self._told[node.uid] = failure
@@ -82,7 +82,7 @@ class AgentsTrust:
 
 @dataclass(frozen=True)
 class Trust:
-    """What all are to be told; PEM."""
+    """Trusted CAs (PEM) and their digest."""
 
     authorities: str
     bundle: str

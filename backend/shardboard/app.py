@@ -1,4 +1,4 @@
-"""Builds the console and runs it: store, loops, HTTP servers. Startup and shutdown are readable in `run`."""
+"""Application and lifecycle of the console: store, loops, HTTP servers. `run` contains startup and shutdown."""
 
 import asyncio
 import fcntl
@@ -45,7 +45,7 @@ from shardboard.api import (
     latency,
     ldap,
     ldap_mappings,
-    license,  # noqa: A004 - the noun of the REST reference
+    license,  # noqa: A004 - name of the resource in the REST API
     logs,
     migrations,
     node_actions,
@@ -129,36 +129,36 @@ from shardboard.state import events, issued_certificates
 from shardboard.supervision import Loop, Supervisor
 
 PLAIN_HOST = "127.0.0.1"
-"""Address of the plain HTTP port: other machines cannot reach it."""
+"""Address of the plain HTTP port, unreachable from other machines."""
 
 
 def create_app(console: Console) -> FastAPI:
-    """The HTTP side: REST, stream and page."""
+    """Return the HTTP application: REST API, event stream and web UI."""
     app = FastAPI(
         title="Shardboard",
         version=__version__,
-        docs_url=None,  # served by api/page.py, with scripts of our own
+        docs_url=None,  # served by api/page.py, with local scripts
         redoc_url=None,
         description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
     )
     app.state.console = console
     audited.install(app)
-    app.include_router(stats.router, prefix="/v1")  # before the objects: `/nodes/stats` would else be the node `stats`
+    app.include_router(stats.router, prefix="/v1")  # before the objects: otherwise `/nodes/stats` would be the node `stats`
     for module in (
-        absent,  # before the objects: `/bdbs/replica_sources/alerts` would else be of a database
+        absent,  # before the objects: otherwise `/bdbs/replica_sources/alerts` would be a database's alerts
         actions,
-        alerts,  # before the objects: `/bdbs/alerts` would else be the database `alerts`
-        debuginfo,  # before the objects: `/bdbs/debuginfo` would else be the database `debuginfo`
+        alerts,  # before the objects: otherwise `/bdbs/alerts` would be the database `alerts`
+        debuginfo,  # before the objects: otherwise `/bdbs/debuginfo` would be the database `debuginfo`
         audit,
         bdb_commands,
-        bdb_passwords,  # before the objects: `/bdbs/{uid}/passwords` would else be an action
+        bdb_passwords,  # before the objects: otherwise `/bdbs/{uid}/passwords` would be an action
         bdbs,
-        benchmark_reports,  # before the objects: `/benchmarks/compare` would else be the run `compare`
+        benchmark_reports,  # before the objects: otherwise `/benchmarks/compare` would be the run `compare`
         benchmarks,
         bootstrap,
         certificates,
         console_authority,
-        checks,  # before the objects: `/nodes/check` would else be the node `check`
+        checks,  # before the objects: otherwise `/nodes/check` would be the node `check`
         cluster,
         commands,
         drills,
@@ -174,7 +174,7 @@ def create_app(console: Console) -> FastAPI:
         license,
         logs,
         migrations,
-        node_actions,  # before the objects: `/nodes/actions` would else be the node `actions`
+        node_actions,  # before the objects: otherwise `/nodes/actions` would be the node `actions`
         nodes,
         proxies,
         ram_curve,
@@ -195,13 +195,13 @@ def create_app(console: Console) -> FastAPI:
         usage_report,
         redis_acls,
         roles,
-        second_factor,  # before the users: `/users/second_factor` would else be one
+        second_factor,  # before the users: otherwise `/users/second_factor` would be a user
         users,
         webhooks,
     ):
         app.include_router(module.router, prefix="/v1")
     app.include_router(actions.router_v2, prefix="/v2")
-    app.include_router(availability.router)  # of several versions
+    app.include_router(availability.router)  # contains paths of several API versions
     app.include_router(options.router)
     app.include_router(prometheus.router)
     mount_page(app, console.settings.page_dir)
@@ -212,7 +212,7 @@ def create_app(console: Console) -> FastAPI:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]]:
-    """A console with its store migrated and the first administrator made; also the password if one was generated."""
+    """Yield a console with a migrated store and a first administrator, and the administrator's password if it was generated."""
     instance = own_state_dir(settings.state_dir)
     bus = Bus()
     store = Store(settings.store_url, bus)
@@ -237,7 +237,7 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]
 
 
 def own_state_dir(directory: Path) -> str:
-    """The name of the console that lives in `directory`, kept across its restarts. Raises ValueError while another process runs it.
+    """Lock the state directory and return the console's persistent name. Raises ValueError while another process holds the lock.
 
     The lock is held until this process ends, however it ends.
     """
@@ -256,7 +256,7 @@ def own_state_dir(directory: Path) -> str:
 
 
 def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
-    """Every kind of action that this console knows how to carry out."""
+    """Return the steppers of all kinds of actions, by name."""
     return {
         **steppers(console.store, console.agents, endpoints),
         failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
@@ -278,7 +278,7 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
 
 @asynccontextmanager
 async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]:
-    """All loops. The future ends only when a vital one fails again and again, with its exception."""
+    """Run all loops. The yielded future only completes if a vital loop fails repeatedly, with its exception."""
     pulses = Pulses()
     archive = Archive(console.store, console.bus, console.live)
     endpoints = Endpoints(console.store, console.bus, console.agents)
@@ -293,47 +293,47 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         console.store, console.bus, console.live, pulses, console.agents, lambda: console.certificate.ends
     )
     loops = (
-        Loop("keep the store to this console", console.ownership.run, vital=True),
-        Loop("follow the nodes", nodes.run, vital=True),
-        Loop("watch over the nodes", NodeWatch(console.store, console.agents, pulses).run, vital=True),
-        Loop("order failovers", FailoverLoop(console.store, console.bus).run, vital=True),
-        Loop("carry out actions", actions.run, vital=True),
-        Loop("put seconds together", console.live.run),
+        Loop("hold the store lock", console.ownership.run, vital=True),
+        Loop("collect samples from nodes", nodes.run, vital=True),
+        Loop("watch nodes", NodeWatch(console.store, console.agents, pulses).run, vital=True),
+        Loop("schedule failovers", FailoverLoop(console.store, console.bus).run, vital=True),
+        Loop("run actions", actions.run, vital=True),
+        Loop("aggregate samples", console.live.run),
         Loop("store samples", archive.run),
-        Loop("keep house", Housekeeping(console.store).run),
-        Loop("follow resyncs", ResyncCollector(console.store, console.bus, console.agents).run),
-        Loop("look for alarms", alarms.run),
-        Loop("tell webhooks", console.notifier.run),
+        Loop("delete old data", Housekeeping(console.store).run),
+        Loop("track resyncs", ResyncCollector(console.store, console.bus, console.agents).run),
+        Loop("evaluate alarms", alarms.run),
+        Loop("send notifications", console.notifier.run),
         Loop("collect benchmarks", BenchmarkCollector(console.store, console.bus, console.agents).run),
-        Loop("note first writes", FirstWrites(console.store, console.bus, console.live).run),
-        Loop("tell the proxies", endpoints.run),
-        Loop("bring users to shards", AccessLoop(console.store, console.bus, console.agents).run),
+        Loop("record first writes", FirstWrites(console.store, console.bus, console.live).run),
+        Loop("update proxies", endpoints.run),
+        Loop("update users on shards", AccessLoop(console.store, console.bus, console.agents).run),
         Loop("renew the console's certificate", console.certificate.run),
-        Loop("renew certificates of agents", agent_certificates.run),
-        Loop("refuse certificates of removed nodes", agent_certificates.run_refusals),
-        Loop("tell agents whom to trust", authorities.run),
+        Loop("renew agent certificates", agent_certificates.run),
+        Loop("reject certificates of removed nodes", agent_certificates.run_refusals),
+        Loop("send trusted CAs to agents", authorities.run),
         Loop(
-            "renew certificates of shards", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run
+            "renew shard certificates", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run
         ),
-        Loop("take over elections", ElectionLoop(console.store, console.bus).run),
-        Loop("expel unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
-        Loop("watch over epochs", EpochLoop(console.store, console.agents).run),
-        Loop("end hung shards", HungLoop(console.store, console.bus, console.agents).run),
-        Loop("revive replicas", RevivalLoop(console.store, console.bus).run),
+        Loop("record elections", ElectionLoop(console.store, console.bus).run),
+        Loop("remove unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
+        Loop("watch epochs", EpochLoop(console.store, console.agents).run),
+        Loop("kill hung shards", HungLoop(console.store, console.bus, console.agents).run),
+        Loop("recover replicas", RevivalLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),
         Loop("demote stale primaries", StalePrimaryLoop(console.store, console.bus).run),
-        Loop("replace lost replicas", ReplicaHaLoop(console.store, console.bus).run),
-        Loop("return primaries", PrimariesReturnLoop(console.store, console.bus).run),
+        Loop("rebuild lost replicas", ReplicaHaLoop(console.store, console.bus).run),
+        Loop("switch back to primaries", PrimariesReturnLoop(console.store, console.bus).run),
         Loop("remove shards", RemovalLoop(console.store, console.bus, console.agents).run),
         Loop("compare shards with the store", inventory.run),
-        Loop("tell browsers", Feed(console).run),
+        Loop("send events to browsers", Feed(console).run),
     )
     async with Supervisor(console.store, loops).running() as failed:
         yield failed
 
 
 async def run(settings: Settings) -> None:
-    """Until told to stop, or until a vital loop fails for good: a console that looks alive but does nothing helps nobody."""
+    """Run until a stop signal, or until a vital loop fails permanently: a console without it must not appear to work."""
     async with opened(settings) as (console, password), running_loops(console) as failed:
         _greet(console, password)
         configs = servers(console, create_app(console))
@@ -363,12 +363,12 @@ def _greet(console: Console, password: str | None) -> None:
     if settings.http_port:
         lines.append(f"On this machine also http://localhost:{settings.http_port}")
     if password is not None:
-        lines.append(f"User {settings.admin_user}, password {password} (printed only this once)")
+        lines.append(f"User {settings.admin_user}, password {password} (printed only once)")
     print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def run_console(settings: Settings) -> int:
-    """The `shardboard console` command. Returns its exit status."""
+    """Run the `shardboard console` command. Return its exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s console %(levelname)s %(name)s %(message)s")
     recent_log.keep()
     logging.getLogger("httpx").setLevel(logging.WARNING)

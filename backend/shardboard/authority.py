@@ -1,18 +1,16 @@
-"""The console's certificate authority: what agents are known by, and the console to them.
+"""The console's certificate authority, for connections between console and agents.
 
     ca          ten years; an agent pins it by the fingerprint in its join token
-    server.pem  for the console's port: joining agents see it, and browsers unless another is installed
-    client.pem  what the console shows to agents
+    server.pem  for the console's port: served to joining agents, and to browsers unless another certificate is installed
+    client.pem  presented by the console to agents
+The last two files also contain their keys. Both are renewed in time, and so are those of agents
+(`reconcilers/agent_certificates.py`). A certificate is valid for one direction only: an agent's (serverAuth) is rejected by other
+agents, which require clientAuth.
 
-The last two hold their keys, too. Both are renewed in time, and so are those of agents (`reconcilers/agent_certificates.py`).
-
-A certificate is good for one direction only: an agent's (serverAuth) does not open another agent, which wants to see
-clientAuth.
-
-The authority is replaced in three steps; who has heard of one still meets who knows only the one before. First the next one is
-announced: agents trust it, too, and people give it to clients of endpoints. Then, by a second order, what is shown is of it. Then
-the former one is forgotten, when nobody shows anything that it signed. One below somebody else's authority is trusted by itself:
-what else that signs opens nothing here.
+The CA is replaced in three steps; parties that have completed a step can still connect to those at the previous one. First the new
+CA is announced: agents trust it in addition, and administrators distribute it to clients of endpoints. Then, on a second request,
+the served certificates are issued by it. Finally the old CA is removed, when no certificate of it is in use. An intermediate CA is
+trusted without its issuer: other certificates of that issuer are rejected.
 """
 
 import hashlib
@@ -42,34 +40,34 @@ from shardboard.tls import PEER_DAYS, SERVER_DAYS, key_of, key_pem, names_of, no
 log = logging.getLogger(__name__)
 
 SOON, LATER = 5.0, 60.0
-"""Seconds between two attempts to reach agents: while others wait for them, and else."""
-BEHIND = "its agent is of the release before: upgrade it"
+"""Seconds between two attempts to reach agents: during a replacement, and otherwise."""
+BEHIND = "its agent is from the previous release: upgrade it"
 
 Step = Literal["", "announced", "shown"]
-"""Of replacing the authority; empty: it is not being replaced."""
+"""Step of the CA replacement; empty if none is in progress."""
 
 
 @dataclass
 class Heard:
-    """How far agents are, by node, as far as this console has seen since it was started."""
+    """Progress of agents by node, as seen by this console process."""
 
     trusting: dict[int, str] = field(default_factory=dict)
-    """`Authority.trusted_digest` of what an agent trusts, of those that are connected."""
+    """`Authority.trusted_digest` of the CAs that an agent trusts; connected agents only."""
     showing: dict[int, str] = field(default_factory=dict)
-    """Fingerprint of the authority whose certificate it showed last."""
+    """Fingerprint of the CA whose certificate the agent presented last."""
     failures: dict[int, str] = field(default_factory=dict)
-    """Why it was not told."""
+    """Why the agent was not updated."""
     unrenewed: dict[int, str] = field(default_factory=dict)
-    """Why its certificate was not renewed."""
+    """Why the agent's certificate was not renewed."""
 
     def forget(self, node_uid: int) -> None:
-        """It may be another agent."""
+        """Remove the state of a node whose agent may have changed."""
         for each in (self.trusting, self.showing, self.failures, self.unrenewed):
             each.pop(node_uid, None)
 
 
 class Authority:
-    """Opened by `Authority.load`, which creates or renews what is missing or about to expire."""
+    """The console's CA. `Authority.load` creates or renews files that are missing or expire soon."""
 
     def __init__(self, files: AuthorityFiles) -> None:
         self.directory = files.directory
@@ -77,7 +75,7 @@ class Authority:
         self.server_file = files.directory / "server.pem"
         """Certificate and key of `server`."""
         self.names: list[str] = []
-        """Names and addresses that `server` holds for."""
+        """Names and addresses for which `server` is valid."""
         self.heard = Heard()
         self._files = files
         self.present = files.present()
@@ -101,7 +99,7 @@ class Authority:
 
     @classmethod
     def existing(cls, settings: Settings) -> "Authority":
-        """As a console made it before; changes nothing. FileNotFoundError when none did."""
+        """Return the CA that a console created earlier, without changes. Raises FileNotFoundError if there is none."""
         return cls(AuthorityFiles(_directory(settings)))
 
     @property
@@ -113,7 +111,7 @@ class Authority:
         return self.present.pem
 
     def ca_fingerprint(self) -> str:
-        """SHA-256 of the certificate (DER), hexadecimal."""
+        """Return the SHA-256 of the certificate (DER), hexadecimal."""
         return self.present.fingerprint
 
     @property
@@ -124,7 +122,7 @@ class Authority:
 
     @property
     def patience(self) -> float:
-        """Seconds until agents that could not be asked, or told, are asked again."""
+        """Seconds until agents that could not be checked or updated are retried."""
         return SOON if self.step else LATER
 
     @property
@@ -133,7 +131,7 @@ class Authority:
 
     @property
     def trusted(self) -> str:
-        """PEM of what agents let in, and believe."""
+        """The CAs (PEM) that agents trust and accept."""
         return "".join(each.pem for each in self._all)
 
     @property
@@ -142,12 +140,14 @@ class Authority:
 
     @property
     def bundle(self) -> str:
-        """PEM of what clients of endpoints, and browsers, are to trust: with authorities above ours, for those who want a root."""
+        """The CAs (PEM) that browsers and clients of endpoints should trust, including issuers for clients that require a root CA.
+        """
         return "".join(dict.fromkeys(pem(each).decode() for signer in self._all for each in signer.chain))
 
     def renew(self) -> bool:
-        """Make `server` and `client` anew when one is missing, damaged, for other names, of another authority, or ends soon;
-        whether `server` was. Raises OSError when one cannot be written and that before cannot be used any more."""
+        """Recreate `server` and `client` if one is missing, damaged, for other names, from another CA, or expires soon. Return
+        whether `server` was recreated. Raises OSError if a file cannot be written and the previous one is no longer valid.
+        """
         self._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, PEER_DAYS, self._always)
         if self._clients is not None:
             self._show(self._clients)
@@ -155,19 +155,21 @@ class Authority:
         try:
             self._files.copy(self.present)
         except OSError as error:
-            log.error("%s cannot be written, and is that of before: %s", self.ca_file, error)
+            log.error("CA: writing %s failed, it is out of date: %s", self.ca_file, error)
         return renewed
 
     @property
     def is_shown(self) -> bool:
-        """Whether nothing that the console itself shows is of the former authority."""
+        """Whether all certificates that the console itself presents are from the current CA."""
         files = (self.directory / "client.pem", self.server_file)
         shown = [signing_key_of(found) for file in files if (found := _usable(file))]
         return shown == [self.present.key_id] * len(files) and self._files.is_copied(self.present)
 
     def client_ssl_context(self) -> ssl.SSLContext:
-        """For calls to agents: proves who we are, and accepts only agents that joined under the address we call. The same until the
-        authority is replaced, or other certificates are refused; `client` is renewed in it."""
+        """Return the TLS context for calls to agents: it presents our certificate and accepts only agents that joined with the
+        called address. The context stays the same until the CA is replaced or rejected certificates change; `client` is renewed in
+        place.
+        """
         if self._clients is None:
             self._clients = self._client_context(self._refused)
         return self._clients
@@ -184,8 +186,8 @@ class Authority:
         return context
 
     def refuse(self, serials: Collection[str]) -> bool:
-        """From the next connection on, these certificates of agents (serial numbers, hexadecimal) and no others are refused;
-        whether that is news."""
+        """Reject exactly these agent certificates (hexadecimal serial numbers) on new connections. Return whether the set changed.
+        """
         if (wanted := frozenset(serials)) == self._refused:
             return False
         self._clients = self._client_context(wanted)
@@ -196,34 +198,36 @@ class Authority:
         context.load_cert_chain(self.directory / "client.pem")
 
     def sign_agent(self, csr_pem: str, addr: str, days: int = PEER_DAYS) -> str:
-        """A certificate for the agent at `addr`, with those between it and a root. Only the key is taken from the request, never a
-        name it asks for."""
-        if normal_name(addr) == CONSOLE_NAME:  # joining agents trust whoever has it
-            raise NotAcceptable("config_error", f"{CONSOLE_NAME} is the console's name.", field="addr")
+        """Return a certificate (PEM) for the agent at `addr`, followed by intermediate certificates. Only the key is taken from the
+        request, never its names.
+        """
+        if normal_name(addr) == CONSOLE_NAME:  # joining agents trust any server with this name
+            raise NotAcceptable("config_error", f"{CONSOLE_NAME} is reserved for the console.", field="addr")
         key = key_of(csr_pem)
         uses, name = [ExtendedKeyUsageOID.SERVER_AUTH], _common_name([addr])
         signed = self.present.sign(key, [addr], uses, days, begins=self._always, common_name=name)
         return pem(signed).decode() + self.present.between
 
     def is_due(self, ends: datetime, signing_key: str, days: int, now: datetime) -> bool:
-        """Whether a certificate that is made for so many days is to be made anew: it ends soon, or an earlier release made it for
-        longer, or another authority signed it. Not when it ends with the authority. `signing_key` as `tls.signing_key_of`."""
+        """Return whether a certificate with this lifetime must be renewed: it expires soon, an earlier release issued it for
+        longer, or another CA signed it. False if it expires together with the CA. For `signing_key` see `tls.signing_key_of`.
+        """
         is_other = ends != min(now + timedelta(days=days), self.ends)
         return (tls.is_due(ends, days, now) and is_other) or not self.is_presents(signing_key)
 
     def is_presents(self, signing_key: str) -> bool:
-        """Whether the present authority signed a certificate that is trusted."""
+        """Return whether the current CA signed a trusted certificate."""
         return signing_key == self.present.key_id or (not signing_key and self.former is None)
 
     def request(self, common_name: str, organization: str) -> Request:
-        """For an authority that somebody else signs; it takes the place of the one before. Raises OSError."""
+        """Create a request for an intermediate CA, which replaces an earlier request. Raises OSError."""
         made = Request.create(common_name, organization)
         self._files.request(made)
         self.requested = made
         return made
 
     def announce(self, following: Signer | None = None) -> Signer:
-        """The one that follows, or a new one of our own. Raises OSError."""
+        """Announce the next CA, by default a new self-signed one. Raises OSError."""
         chosen = following or new_signer()
         self._files.announce(chosen)
         self.following, self.requested = chosen, None
@@ -231,7 +235,7 @@ class Authority:
         return chosen
 
     def withdraw(self) -> None:
-        """What was announced, or the request. Raises OSError; then nothing has changed."""
+        """Withdraw the announced CA or the request. Raises OSError; then nothing has changed."""
         if self.following is not None:
             self._files.forget_next()
             self.following = None
@@ -240,23 +244,24 @@ class Authority:
             self.requested = None
 
     def switch(self) -> None:
-        """To the one that was announced, from the next connection on. Raises OSError; then nothing has changed."""
+        """Switch to the announced CA for new connections. Raises OSError; then nothing has changed."""
         if self.following is None:
-            raise ValueError("no authority was announced")
+            raise ValueError("no CA was announced")
         self._files.switch(self.present)
         self.former, self.present, self.following = self.present, self.following, None
         self._clients = None
 
     def forget(self) -> None:
-        """What the former one signed counts no more, from the next connection on. Raises OSError."""
+        """Stop trusting the old CA for new connections. Raises OSError."""
         self._files.forget_former()
         self.former = None
         self._clients = None
 
     @property
     def _always(self) -> datetime:
-        """Since when certificates hold that agents and console show each other: who had the wrong time in the hour in which one was
-        renewed still takes it. Only the end matters there."""
+        """Start of validity of certificates between agents and console, long ago: a peer whose clock was wrong during a renewal
+        still accepts them. Only their expiry matters.
+        """
         return self.present.begins
 
     def _ensure(
@@ -278,9 +283,9 @@ class Authority:
             if found is None or found.not_valid_after_utc <= now:
                 raise
             until = found.not_valid_after_utc
-            log.error("%s cannot be renewed, the one before is good until %s: %s", file, until, error)
+            log.error("CA: renewing %s failed, the previous certificate is valid until %s: %s", file, until, error)
             return False
-        file.with_suffix(".key").unlink(missing_ok=True)  # of an earlier release
+        file.with_suffix(".key").unlink(missing_ok=True)  # left by an earlier release
         return True
 
 
@@ -298,7 +303,7 @@ def _common_name(names: Sequence[str]) -> str:
 
 
 def _usable(file: Path) -> x509.Certificate | None:
-    """The certificate in it, if its key is there, too."""
+    """Return the certificate of a file if it also contains the matching key."""
     try:
         content = file.read_bytes()
         certificate = x509.load_pem_x509_certificate(content)

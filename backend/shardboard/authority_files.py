@@ -1,13 +1,12 @@
-"""Where the console keeps its authorities: `<state_dir>/tls`, readable by the owner alone.
+"""Files of the console's CA in `<state_dir>/tls`, readable only by their owner.
 
-    ca.key            the present one: its key, and its certificate with those above it
-    ca.pem            a copy of these certificates, for people
-    requested-ca.pem  the key of one that somebody else is to sign, and the request for it
-    next-ca.pem       as ca.key, of the one that follows
-    former-ca.pem     as ca.key, of the one before, as long as something that it signed is shown
-
-Earlier releases kept the certificate in `ca.pem` alone. The next one takes the place of the present by one renaming, so that
-whoever is killed in between finds either.
+    ca.key            the current CA: key, certificate and certificates of its issuers
+    ca.pem            a copy of these certificates for administrators
+    requested-ca.pem  key and request of an intermediate CA that is not signed yet
+    next-ca.pem       like ca.key, for the next CA
+    former-ca.pem     like ca.key, for the old CA, while a certificate of it is in use
+Earlier releases stored the certificate only in `ca.pem`. The next CA replaces the current one by a single rename, so that an
+interrupted switch leaves one of them complete.
 """
 
 import logging
@@ -31,7 +30,7 @@ _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 
 @dataclass(frozen=True)
 class Request:
-    """For an authority below somebody else's."""
+    """Certificate request for an intermediate CA."""
 
     key: ec.EllipticCurvePrivateKey
     csr: str
@@ -43,7 +42,7 @@ class Request:
 
     @classmethod
     def create(cls, common_name: str, organization: str) -> "Request":
-        """Without a name, one that no other authority has."""
+        """Create a key and a request. Without a name, a unique one is generated."""
         common_name = common_name or f"Shardboard CA {random_part()}"
         key = ec.generate_private_key(ec.SECP256R1())
         parts = [(NameOID.ORGANIZATION_NAME, organization), (NameOID.COMMON_NAME, common_name)]
@@ -57,7 +56,7 @@ class Request:
 
 
 class AuthorityFiles:
-    """What is on disk. Methods that write raise OSError."""
+    """The files on disk. Methods that write raise OSError."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -68,7 +67,7 @@ class AuthorityFiles:
         self._requested = directory / "requested-ca.pem"
 
     def create(self) -> None:
-        """A first authority, unless there is one."""
+        """Create the first CA, unless one exists."""
         if self.certificates.exists() or (self._present.exists() and _CERTIFICATE in self._present.read_bytes()):
             return
         signer = new_signer()
@@ -76,7 +75,9 @@ class AuthorityFiles:
         self.copy(signer)
 
     def present(self) -> Signer:
-        """Raises FileNotFoundError when no console made one, and ValueError when key and certificate are not of each other."""
+        """Return the current CA. Raises FileNotFoundError if no console created one, and ValueError if key and certificate do not
+        match.
+        """
         key = self._present.read_bytes()
         if _CERTIFICATE not in key:
             return self._of_earlier_release(key)
@@ -84,8 +85,8 @@ class AuthorityFiles:
         copied = self.certificates.read_bytes() if self.certificates.exists() else signer.chain_pem.encode()
         former = self._former.read_bytes() if self._former.exists() else b""
         if copied != signer.chain_pem.encode() and not former.startswith(copied):
-            # Somebody put one of the files there. Another authority would lock out every agent that trusts the one of before:
-            # a person has to decide that.
+            # An administrator replaced one of the files. With another CA, agents that trust the previous one would reject the
+            # console, so an administrator must resolve this.
             raise ValueError(f"{self._present} is not the key of {self.certificates}")
         return signer
 
@@ -97,7 +98,7 @@ class AuthorityFiles:
             raise ValueError(f"{self._present} is not the key of {self.certificates}") from error
 
     def copy(self, present: Signer) -> None:
-        """For people."""
+        """Write the copy for administrators."""
         if not self.is_copied(present):
             write_private(self.certificates, present.chain_pem.encode())
 
@@ -105,27 +106,27 @@ class AuthorityFiles:
         return self.certificates.exists() and self.certificates.read_text() == present.chain_pem
 
     def next(self) -> Signer | None:
-        """One that cannot be read is none: nothing was shown of it."""
+        """Return the next CA. An unreadable file is ignored, because no certificate of that CA has been served."""
         try:
             return _read_if_there(self._next)
         except ValueError as error:
-            log.error("what was announced is not there any more: %s", error)
+            log.error("CA: the announced CA is not usable and is ignored: %s", error)
             return None
 
     def former(self, present: Signer) -> Signer | None:
-        """The one before, unless it has not been replaced yet."""
+        """Return the old CA; None unless a replacement is in progress."""
         found = _read_if_there(self._former)
         return found if found and found.fingerprint != present.fingerprint else None
 
     def requested(self, answered: Iterable[Signer]) -> Request | None:
-        """The one that is open: its key is not that of an authority that is there."""
+        """Return the open request; None if its key belongs to an existing CA."""
         if not self._requested.exists():
             return None
         try:
             content = self._requested.read_bytes()
             key = serialization.load_pem_private_key(content, None)
         except (ValueError, TypeError) as error:
-            log.error("%s cannot be used, and counts as no request: %s", self._requested, error)
+            log.error("CA: request file %s is not usable and is ignored: %s", self._requested, error)
             return None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             return None
@@ -134,12 +135,12 @@ class AuthorityFiles:
         return Request(key, content.decode().partition("-----BEGIN PRIVATE")[0])
 
     def tidy(self, former: Signer | None, requested: Request | None) -> None:
-        """Remove what a step left that was not taken to its end, or came to nothing."""
+        """Remove files of a step that was not completed."""
         for path in ([] if former else [self._former]) + ([] if requested else [self._requested]):
             try:
                 self._remove(path)
             except OSError as error:
-                log.error("%s cannot be removed, and has no meaning any more: %s", path, error)
+                log.error("CA: removing the obsolete file %s failed: %s", path, error)
 
     def request(self, request: Request) -> None:
         write_private(self._requested, request.csr.encode() + key_pem(request.key))
@@ -154,7 +155,7 @@ class AuthorityFiles:
         self._remove(self._next)
 
     def switch(self, present: Signer) -> None:
-        """From the present one to the next. Raises OSError; then it is still the present one."""
+        """Replace the current CA with the next one. Raises OSError; then the current one is unchanged."""
         write_private(self._former, present.stored())
         self._next.replace(self._present)
         self._sync()
@@ -168,11 +169,11 @@ class AuthorityFiles:
             self._sync()
 
     def _sync(self) -> None:
-        """What was done is done, whatever becomes of it when power fails now."""
+        """Make the change durable. An error is logged, because the change itself has been made."""
         try:
             sync_directory(self.directory)
         except OSError as error:
-            log.error("%s cannot be written through to the disk: %s", self.directory, error)
+            log.error("CA: syncing %s to disk failed: %s", self.directory, error)
 
 
 def new_signer() -> Signer:
@@ -187,4 +188,4 @@ def _read(path: Path, certificates: bytes, key: bytes) -> Signer:
     try:
         return Signer.read(certificates, key)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} cannot be used: {error}") from error
+        raise ValueError(f"{path} is not usable: {error}") from error

@@ -1,7 +1,7 @@
-"""Whether a failure means that the store is away for a moment, or that it was asked for something it will never do.
+"""Classification of store failures as transient or permanent.
 
-Away is a server that restarts, a connection that broke, a lock that somebody holds, a full disk: whoever waits is served. A
-statement that the store refuses (no such column, a value out of range, a row that exists already) is refused again in a second.
+Transient failures are a restarting server, a lost connection, a held lock or a full disk: a retry can succeed. A statement that the
+store rejects (unknown column, value out of range, duplicate row) fails again.
 """
 
 import errno
@@ -13,14 +13,14 @@ import asyncpg
 from sqlalchemy import exc
 
 _SQLSTATES = (
-    "08",  # the connection
-    "25006",  # read only: a standby that will be promoted
-    "40",  # rolled back for another transaction's sake
-    "53",  # disk, memory or connections have run out
-    "55006",  # somebody else uses it
-    "55P03",  # somebody else holds the lock
-    "57",  # the server stops, starts, or an administrator interfered
-    "58",  # its operating system failed
+    "08",  # connection failures
+    "25006",  # read only: a standby that may be promoted
+    "40",  # rolled back because of another transaction
+    "53",  # out of disk, memory or connections
+    "55006",  # object in use
+    "55P03",  # lock not available
+    "57",  # server starting or stopping, or operator intervention
+    "58",  # system error
 )
 _SQLITE = frozenset(
     {
@@ -51,11 +51,11 @@ _ERRNOS = frozenset(
     }
 )
 _SESSION = (exc.TimeoutError, exc.DisconnectionError, exc.ResourceClosedError, exc.PendingRollbackError)
-"""No connection was free, or the one that was used is gone."""
+"""No connection was available, or the one in use was lost."""
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the same may succeed in a moment."""
+    """Return whether a retry may succeed."""
     if isinstance(error, exc.DBAPIError):
         return error.connection_invalidated or _of_driver(error)
     if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError):
@@ -66,9 +66,9 @@ def is_away(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """What the store said, without the statement and its values: passwords are among them."""
+    """Return the store's error message without statement and values, which can contain passwords."""
     said = str(error.orig if isinstance(error, exc.DBAPIError) else error).partition("\n")[0]
-    if said.startswith("<class "):  # as SQLAlchemy quotes asyncpg
+    if said.startswith("<class "):  # format in which SQLAlchemy quotes asyncpg
         said = said.partition(">: ")[2]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
@@ -81,7 +81,7 @@ def _of_driver(error: exc.DBAPIError) -> bool:
             return True
         code = getattr(cause, "sqlite_errorcode", None)
         if code is not None:
-            # A transaction that SQLite itself had rolled back, for a full disk, cannot be ended any more.
+            # A transaction that SQLite has rolled back itself, because of a full disk, can no longer be ended.
             return code & 0xFF in _SQLITE or (code == sqlite3.SQLITE_ERROR and "transaction" in str(cause))
     return isinstance(error, exc.OperationalError | exc.InterfaceError)
 
@@ -89,7 +89,7 @@ def _of_driver(error: exc.DBAPIError) -> bool:
 def _of_asyncpg(error: BaseException) -> bool:
     if isinstance(error, asyncpg.PostgresError):
         return str(error.sqlstate or "").startswith(_SQLSTATES)
-    return not isinstance(error, ValueError)  # a value that does not fit its column
+    return not isinstance(error, ValueError)  # ValueError: a value that does not fit its column
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

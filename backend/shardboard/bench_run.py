@@ -1,6 +1,6 @@
-"""`shardboard bench run`: a scenario on one or more databases, watched in a terminal. The exit status is about its SLA.
+"""`shardboard bench run`: runs a scenario on one or more databases and shows its progress. The exit status reflects the SLA:
 
-0 kept, or there are no limits · 1 not kept · 2 nothing came of it.
+0 met, or no limits · 1 not met · 2 the run failed.
 """
 
 import time
@@ -16,12 +16,12 @@ from shardboard.queries import benchmark_scenarios as library
 KEPT, NOT_KEPT, NOTHING = 0, 1, 2
 LOOK_SECONDS = 1.0
 AGAIN = 3
-"""Seconds that are asked for once more."""
+"""Number of seconds that are requested again."""
 OPEN = ("queued", "running")
 
 
 class RunError(Exception):
-    """A sentence for the person at the keyboard."""
+    """The run failed. The message is for the user of the command."""
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
     known = {str(bdb[key]): bdb["uid"] for bdb in _ok(api.get("/v1/bdbs")) for key in ("uid", "name")}
     for target in targets:
         if target not in known:
-            raise RunError(f"there is no database {target}")
+            raise RunError(f"database {target} does not exist")
     ended = []
     for target in targets:
         body = {**order, "bdb_uid": known[target], "overwrite": overwrite}
@@ -58,10 +58,10 @@ def _scenario(name: str) -> Mapping[str, Any]:
         if path.suffix in (".yaml", ".yml") or path.exists():
             return library.load(path.read_text())
     except (OSError, ValueError) as error:
-        raise RunError(f"{name} cannot be read: {error}") from error
+        raise RunError(f"{name} is not readable: {error}") from error
     known = library.every()
     if name not in known:
-        raise RunError(f"{name} is neither a file nor one of {', '.join(known)}")
+        raise RunError(f"{name} is neither a file nor one of the scenarios {', '.join(known)}")
     return known[name]
 
 
@@ -72,14 +72,14 @@ def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]
             found: dict[str, Any] = _ok(api.get(f"/v1/benchmarks/{uid}"))
             if watch and found["phase"] is not None:
                 step = (found["phase"], found["repetition"])
-                # What was shown last is asked for again: seconds come late from some load nodes.
+                # The last seconds are requested again, because some load nodes report late.
                 since = max(0, shown[2] - AGAIN) if shown[:2] == step else 0
                 where = {"phase": step[0], "repetition": step[1], "since": since}
                 for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=where))["parts"]:
                     if (last := (*step, part["first"] + len(part["at"]))) != shown:
                         shown = last
                         say(_line(found, part))
-        except httpx.TransportError:  # the run goes on without its console; so does who watches it
+        except httpx.TransportError:  # the run continues without the console, so keep watching
             time.sleep(LOOK_SECONDS)
             continue
         if found["status"] not in OPEN:
@@ -101,10 +101,10 @@ def _tell(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
         latencies = f"{_number(each['average_ms'])} ms on average, P99 {_number(each['p99_ms'])} ms"
         say(f"  {each['phase_name']}: {_number(each['ops_per_second'])} ops/s, {latencies}")
         for outage in each["outages"]:
-            say(f"    shard {outage['shard']} answered nobody for {_number(outage['seconds'])} s")
+            say(f"    shard {outage['shard']} was unavailable for {_number(outage['seconds'])} s")
     verdict = summary.get("verdict", {})
     for limit in verdict.get("limits", []):
-        word = "kept" if limit["kept"] else "NOT KEPT"
+        word = "met" if limit["kept"] else "NOT MET"
         say(f"  {limit['name']} {_number(limit['limit'])}: {_number(limit['value'])}, {word}")
     if found["status"] != "completed":
         return NOTHING
@@ -116,7 +116,7 @@ def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None])
     for figure in found["figures"]:
         for run_, each in zip(found["runs"][1:], figure["differences"], strict=True):
             if each is not None:
-                noise = {True: "more than the noise", False: "inside the noise", None: "the noise is not known"}
+                noise = {True: "outside the noise", False: "within the noise", None: "noise unknown"}
                 say(
                     f"  {figure['name']} of {run_['uid']}: {100 * each['ratio']:.1f} % of {uids[0]}'s ({noise[each['stands_out']]})"
                 )
@@ -127,7 +127,7 @@ def _ok(reply: httpx.Response) -> Any:
         try:
             raise RunError(str(reply.json()["description"]))
         except (ValueError, KeyError, TypeError):
-            raise RunError(f"the console answered {reply.status_code}") from None
+            raise RunError(f"the console returned status {reply.status_code}") from None
     return reply.json()
 
 

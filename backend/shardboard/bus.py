@@ -1,4 +1,4 @@
-"""In-process topics: who writes publishes, loops and streams listen. A message is a hint; the store is the truth."""
+"""In-process topics: writers publish, loops and streams listen. A message is a hint; the store is authoritative."""
 
 import asyncio
 from collections import defaultdict
@@ -10,7 +10,8 @@ QUEUE_LIMIT = 4096
 
 
 class Bus:
-    """Publish never blocks and never fails: a listener that does not keep up is marked `overflowed` and must start afresh."""
+    """Publish/subscribe. `publish` never blocks or fails: a listener that is too slow is marked `overflowed` and must start again.
+    """
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = defaultdict(set)
@@ -20,12 +21,13 @@ class Bus:
             listener.put(topic, message)
 
     def heard(self, topic: str) -> bool:
-        """Whether anybody listens, so that an expensive message need not be made for nobody."""
+        """Return whether the topic has listeners, so that expensive messages are only created if needed."""
         return bool(self._listeners[topic])
 
     @contextmanager
     def listen(self, *topics: str, most_bytes: int | None = None) -> Iterator["Listener"]:
-        """Queue everything published on `topics` while the block runs; messages that have a `size` up to `most_bytes`."""
+        """Queue everything published on `topics` while the block runs. `most_bytes` limits the queued messages that have a `size`.
+        """
         listener = Listener(most_bytes)
         for topic in topics:
             self._listeners[topic].add(listener)
@@ -58,19 +60,19 @@ class Listener:
         return item
 
     async def get(self, timeout: float | None = None) -> tuple[str, Any] | None:
-        """The next (topic, message), or None after `timeout` seconds without one."""
+        """Return the next (topic, message), or None after `timeout` seconds without one."""
         try:
-            # Not wait_for: on Python 3.11 that forgets a cancellation that comes together with a message.
+            # Not wait_for: on Python 3.11 it loses a cancellation that arrives together with a message.
             async with asyncio.timeout(timeout):
                 return self._taken(await self._queue.get())
         except TimeoutError:
             return None
 
     async def until(self, wanted: Callable[[Any], bool], timeout: float) -> None:
-        """Return at the first message that is `wanted`, or after `timeout` seconds, however many others came.
+        """Return at the first message that is `wanted`, or after `timeout` seconds, regardless of other messages.
 
-        Who waits like this looks at everything afterwards, so what else is queued by then is dropped: hundreds of shards that
-        change at once are one reason to look, not hundreds.
+        The caller polls everything afterwards, so all queued messages are dropped: hundreds of shards that change at once are one
+        reason to poll, not hundreds.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
@@ -82,7 +84,7 @@ class Listener:
         self.overflowed = False
 
     def drain(self) -> list[tuple[str, Any]]:
-        """Everything queued right now, without waiting."""
+        """Return everything queued now, without waiting."""
         items = []
         while not self._queue.empty():
             items.append(self._taken(self._queue.get_nowait()))

@@ -1,4 +1,4 @@
-"""Certificates that a person brings, each with those of the authorities above it: whether they are what they should be."""
+"""Validation of certificate chains that users provide: a certificate followed by those of its issuers."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,11 +14,11 @@ UNREADABLE = (
     *(ValueError, TypeError, UnsupportedAlgorithm),
     *(x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType),
 )
-"""What `cryptography` raises, sooner or later, of certificates that are not well formed or that it does not know."""
+"""Exceptions that `cryptography` raises for malformed or unsupported certificates."""
 
 
 class Wrong(ValueError):
-    """A sentence for whoever brought it."""
+    """The certificate chain is invalid. The message is for the user."""
 
     def __init__(self, sentence: str, field: str = "certificate") -> None:
         super().__init__(sentence)
@@ -26,27 +26,27 @@ class Wrong(ValueError):
 
 
 def read(content: bytes) -> tuple[x509.Certificate, ...]:
-    """Of PEM. Raises Wrong, or one of UNREADABLE."""
+    """Parse a PEM chain. Raises Wrong, or one of UNREADABLE."""
     try:
         return tuple(x509.load_pem_x509_certificates(content))
     except (ValueError, x509.InvalidVersion) as error:
-        raise Wrong("This is no certificate in PEM: it begins with -----BEGIN CERTIFICATE-----.") from error
+        raise Wrong("This is not a certificate in PEM format, which starts with -----BEGIN CERTIFICATE-----.") from error
 
 
 def insist_on_order(chain: Sequence[x509.Certificate]) -> None:
-    """Each was signed by the one after it. Raises Wrong."""
+    """Check that each certificate was signed by the next one. Raises Wrong."""
     for place, (below, above) in enumerate(pairwise(chain), 2):
         try:
             below.verify_directly_issued_by(above)
         except (*UNREADABLE, InvalidSignature) as error:
             sentence = (
-                f"Certificate {place} of the chain ({name_of(above)}) did not sign the one before ({name_of(below)})."
+                f"Certificate {place} of the chain ({name_of(above)}) did not sign the previous one ({name_of(below)})."
             )
             raise Wrong(sentence) from error
 
 
 def insist_on_time(chain: Sequence[x509.Certificate], now: datetime | None = None) -> None:
-    """All of them hold now. Raises NotAcceptable."""
+    """Check that all certificates are valid now. Raises NotAcceptable."""
     now = now or datetime.now(UTC)
     for each in chain:
         if each.not_valid_after_utc <= now:
@@ -54,7 +54,7 @@ def insist_on_time(chain: Sequence[x509.Certificate], now: datetime | None = Non
             raise NotAcceptable("certificate_expired", sentence, field="certificate")
         if each.not_valid_before_utc > now:
             begins = f"{each.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
-            sentence = f"The certificate of {name_of(each)} does not hold before {begins}."
+            sentence = f"The certificate of {name_of(each)} is not valid before {begins}."
             raise NotAcceptable("invalid_certificate", sentence, field="certificate")
 
 

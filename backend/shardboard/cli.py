@@ -1,6 +1,6 @@
-"""`shardboard console | agent | demo | …`: what is typed becomes a call; the work is elsewhere.
+"""Command line interface: `shardboard console | agent | demo | …`. It parses arguments and calls other modules.
 
-Passwords are never arguments: other users of a machine can read the arguments of every process.
+Passwords are never arguments, because other users of a machine can read the arguments of all processes.
 """
 
 import argparse
@@ -26,9 +26,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of the console script; returns the exit status."""
+    """Run the console script. Return the exit status."""
     arguments = build_parser().parse_args(argv)
-    # Whatever is written from here on, by us or by the shards we start, is for our own user only.
+    # Files that this process and the shards it starts create are only for the current user.
     os.umask(0o077)
     try:
         status: int = arguments.run(arguments)
@@ -47,80 +47,80 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"shardboard {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    console = commands.add_parser("console", help="run the console; SHARDBOARD_* variables set it up")
+    console = commands.add_parser("console", help="run the console, which is configured by SHARDBOARD_* variables")
     console.set_defaults(run=run_console)
 
-    agent = commands.add_parser("agent", help="run this machine's agent; joins the cluster on the first start")
-    agent.add_argument("--join", metavar="URL", help="the console, needed on the first start")
+    agent = commands.add_parser("agent", help="run this machine's agent, which joins the cluster on the first start")
+    agent.add_argument("--join", metavar="URL", help="URL of the console, required on the first start")
     token = agent.add_mutually_exclusive_group()
     token.add_argument(
-        "--token", help="join token; the variable SHARDBOARD_JOIN_TOKEN keeps it out of the process list"
+        "--token", help="join token; use SHARDBOARD_JOIN_TOKEN instead to keep it out of the process list"
     )
     token.add_argument("--token-file", type=Path, metavar="FILE", help="file with the join token")
-    agent.add_argument("--address", required=True, help="address that the console and clients reach this machine by")
-    agent.add_argument("--port", type=_port, default=9700, help="of the agent (default %(default)s)")
-    agent.add_argument("--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="default %(default)s")
-    agent.add_argument("--memory", type=byte_size, metavar="SIZE", help="for shards, such as 8GiB; default all of it")
+    agent.add_argument("--address", required=True, help="address at which the console and clients reach this machine")
+    agent.add_argument("--port", type=_port, default=9700, help="port of the agent (default %(default)s)")
+    agent.add_argument("--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="state directory (default %(default)s)")
+    agent.add_argument("--memory", type=byte_size, metavar="SIZE", help="memory for shards, such as 8GiB (default: all)")
     agent.add_argument("--flash", type=Path, metavar="DIR", help="directory on a flash disk, for databases on flash")
-    agent.add_argument("--flash-size", type=byte_size, metavar="SIZE", help="of it, such as 100GiB; default all of it")
+    agent.add_argument("--flash-size", type=byte_size, metavar="SIZE", help="flash for shards, such as 100GiB (default: all)")
     agent.add_argument(
-        "--park", action="store_true", help="save and stop the shards with the agent, start them with it"
+        "--park", action="store_true", help="save and stop the shards with the agent, and start them with it"
     )
     agent.set_defaults(run=run_agent)
 
-    demo = commands.add_parser("demo", help="console, three agents, a database and traffic on this machine")
-    demo.add_argument("--clean", action="store_true", help="forget the demo and its state")
+    demo = commands.add_parser("demo", help="run a console, three agents, a database and traffic on this machine")
+    demo.add_argument("--clean", action="store_true", help="delete the demo and its state")
     demo.set_defaults(run=run_demo)
 
-    tokens = commands.add_parser("token", help="make join tokens, on the console's machine")
-    tokens.add_argument("--count", type=int, choices=range(1, 1001), default=1, metavar="N", help="default 1")
-    tokens.add_argument("--address", metavar="ADDRESS", help="of the node that may join with it; default any")
-    tokens.add_argument("--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="default 600")
-    tokens.add_argument("--out-dir", type=Path, metavar="DIR", help="one file token-<n> each, instead of printing them")
+    tokens = commands.add_parser("token", help="create join tokens (on the console's machine)")
+    tokens.add_argument("--count", type=int, choices=range(1, 1001), default=1, metavar="N", help="number of tokens (default 1)")
+    tokens.add_argument("--address", metavar="ADDRESS", help="address of the node that may join with the token (default: any)")
+    tokens.add_argument("--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="lifetime (default 600)")
+    tokens.add_argument("--out-dir", type=Path, metavar="DIR", help="write each token to a file token-<n> instead of printing it")
     tokens.set_defaults(run=run_token)
 
-    reset = commands.add_parser("reset-admin-password", help="print a new one, on the console's machine")
-    reset.add_argument("--user", metavar="NAME", help="made an administrator if need be; default SHARDBOARD_ADMIN_USER")
+    reset = commands.add_parser("reset-admin-password", help="set and print a new password (on the console's machine)")
+    reset.add_argument("--user", metavar="NAME", help="user, who becomes an administrator (default: SHARDBOARD_ADMIN_USER)")
     reset.set_defaults(run=run_reset)
 
-    unlock = commands.add_parser("unlock", help="end the waiting after failed logins, on the console's machine")
+    unlock = commands.add_parser("unlock", help="unlock a user after failed logins (on the console's machine)")
     unlock.add_argument("user", metavar="NAME")
     unlock.set_defaults(run=run_unlock)
 
     rotate = commands.add_parser(
-        "rotate-store-key", help="encrypt the store's secrets with a new key, on the console's machine"
+        "rotate-store-key", help="encrypt the store's secrets with a new key (on the console's machine)"
     )
     rotate.set_defaults(run=run_rotate)
 
     check = commands.add_parser(
-        "check-audit", help="whether the audit trail is whole, on the console's machine; exit status 1 when not"
+        "check-audit", help="verify the audit trail (on the console's machine); exit status 1 if it is not intact"
     )
     check.set_defaults(run=run_check_audit)
 
-    status = commands.add_parser("status", help="nodes and databases of a console, in short")
+    status = commands.add_parser("status", help="list nodes and databases of a console")
     _reach(status)
     status.set_defaults(run=run_status)
 
-    bench = commands.add_parser("bench", help="benchmarks of a console's databases")
+    bench = commands.add_parser("bench", help="run benchmarks of databases")
     runs = bench.add_subparsers(required=True, metavar="COMMAND").add_parser(
-        "run", help="run a scenario; the exit status is 0 when its SLA is kept, 1 when not, 2 when nothing came of it"
+        "run", help="run a scenario; exit status 0 if its SLA is met, 1 if not, 2 if the run failed"
     )
-    runs.add_argument("scenario", metavar="SCENARIO", help="a YAML file, or a name of the library")
-    runs.add_argument("--target", required=True, action="append", metavar="NAME", help="database; repeat it to compare")
-    runs.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="of the size given (default 1)")
-    runs.add_argument("--watch", action="store_true", help="tell every second")
-    runs.add_argument("--overwrite", action="store_true", help="although the database holds keys of others")
+    runs.add_argument("scenario", metavar="SCENARIO", help="YAML file or name of a library scenario")
+    runs.add_argument("--target", required=True, action="append", metavar="NAME", help="database; repeat to compare several")
+    runs.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="factor for the size of the scenario (default 1)")
+    runs.add_argument("--watch", action="store_true", help="print progress every second")
+    runs.add_argument("--overwrite", action="store_true", help="run even if the database contains keys that no benchmark wrote")
     _reach(runs)
     runs.set_defaults(run=run_bench)
 
     openapi = commands.add_parser("openapi", help="write the description of the REST API")
-    openapi.add_argument("file", type=Path, nargs="?", metavar="FILE", help="default: standard output")
+    openapi.add_argument("file", type=Path, nargs="?", metavar="FILE", help="output file (default: standard output)")
     openapi.set_defaults(run=run_openapi)
     return parser
 
 
 def _limit_arenas() -> None:
-    """glibc sets memory aside for each of the threads that ask at the same time; two such places do, and take less (mallopt(3))."""
+    """Limit glibc to two memory arenas. By default it reserves an arena per thread, which needs more memory (mallopt(3))."""
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
@@ -214,10 +214,10 @@ def run_status(arguments: argparse.Namespace) -> int:
         with _console(arguments) as console:
             replies = [console.get(path) for path in ("/v1/cluster", "/v1/nodes", "/v1/bdbs")]
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise CommandError(f"the console at {arguments.url} cannot be reached: {error}") from error
+        raise CommandError(f"the console at {arguments.url} is unreachable: {error}") from error
     for reply in replies:
         if reply.status_code != 200:
-            raise CommandError(f"the console refused: {_description(reply.text)}")
+            raise CommandError(f"the console rejected the request: {_description(reply.text)}")
     cluster, nodes, bdbs = (reply.json() for reply in replies)
     print(f"{cluster['name']}: {plural(len(nodes), 'node')}, {plural(len(bdbs), 'database')}")
     _print_table(
@@ -247,7 +247,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
     from shardboard.bench_run import RunError, run
 
     if not 0 < arguments.scale <= 10:
-        raise CommandError("--scale is a factor from 0 to 10")
+        raise CommandError("--scale must be greater than 0 and at most 10")
     try:
         with _console(arguments) as console:
             return run(
@@ -259,21 +259,21 @@ def run_bench(arguments: argparse.Namespace) -> int:
                 overwrite=arguments.overwrite,
             )
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        print(f"shardboard: the console at {arguments.url} cannot be reached: {error}", file=sys.stderr)
+        print(f"shardboard: the console at {arguments.url} is unreachable: {error}", file=sys.stderr)
     except RunError as error:
         print(f"shardboard: {error}", file=sys.stderr)
     return 2
 
 
 def _reach(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--url", default=DEFAULT_URL, help="default %(default)s")
+    command.add_argument("--url", default=DEFAULT_URL, help="URL of the console (default %(default)s)")
     command.add_argument(
-        "--ca", type=Path, metavar="FILE", help="the console's CA certificate, if it is not on this machine"
+        "--ca", type=Path, metavar="FILE", help="the console's CA certificate, required if the console is on another machine"
     )
 
 
 def _console(arguments: argparse.Namespace) -> Any:
-    """A client of the REST API, logged in."""
+    """Return a client of the REST API with the credentials of the settings."""
     import httpx
 
     from shardboard.settings import Settings
@@ -282,10 +282,10 @@ def _console(arguments: argparse.Namespace) -> Any:
     try:
         password = settings.given_password
     except OSError as error:
-        raise CommandError(f"the password cannot be read: {error}") from error
+        raise CommandError(f"the password file is not readable: {error}") from error
     if password is None:
         raise CommandError(
-            "set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to the user to log in as"
+            "set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to log in"
         )
     auth = (settings.admin_user, password)
     ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
@@ -304,7 +304,7 @@ def run_openapi(arguments: argparse.Namespace) -> int:
 
 
 async def _openapi() -> dict[str, Any]:
-    """From a console that is opened for this purpose only and leaves nothing behind."""
+    """Return the OpenAPI description, from a temporary console that leaves no files."""
     from shardboard.app import create_app, opened
     from shardboard.settings import Settings
 
@@ -324,7 +324,7 @@ async def _openapi() -> dict[str, Any]:
 
 
 def byte_size(text: str) -> int:
-    """`8GiB`, `500MB` or plain bytes."""
+    """Parse `8GiB`, `500MB` or plain bytes."""
     match = re.fullmatch(r"(\d+)\s*([kmgt]?i?)b?", text.strip().lower())
     if match is None or match[2] not in _UNITS or int(match[1]) == 0:
         raise argparse.ArgumentTypeError(f"{text} is not a size such as 8GiB")
@@ -342,8 +342,8 @@ def _join_token(arguments: argparse.Namespace) -> str | None:
         try:
             return str(arguments.token_file.read_text().strip())
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"the token file {arguments.token_file} cannot be read") from error
-    # Out of the environment: processes that the agent starts have no business with it.
+            raise CommandError(f"the token file {arguments.token_file} is not readable") from error
+    # Remove it from the environment: child processes of the agent must not inherit it.
     given = os.environ.pop("SHARDBOARD_JOIN_TOKEN", None)
     return arguments.token or given
 
@@ -352,7 +352,7 @@ def _description(body: str) -> str:
     try:
         return str(json.loads(body)["description"])
     except (ValueError, KeyError, TypeError):
-        return "its answer cannot be read"
+        return "its response is invalid"
 
 
 def _print_table(head: list[str], rows: list[list[object]]) -> None:

@@ -1,4 +1,4 @@
-"""What connections may take before anybody is authenticated: so many from one place, and so long for a request to arrive."""
+"""Limits on connections before authentication: number per source address, and time for a request to arrive."""
 
 import asyncio
 import contextlib
@@ -18,36 +18,36 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from shardboard.origins import place
 
 MOST_OF_ONE = 1000
-"""Connections from one place at most; a quarter of what the system grants, where that is less."""
+"""Maximum number of connections per source address; at most a quarter of the process's file limit."""
 HEAD_SECONDS = 10.0
-"""From a connection, or the first byte of a request, to the end of its header."""
+"""From the connection, or the first byte of a request, to the end of the request header."""
 BODY_SECONDS = 60.0
 REFUSALS_AT_ONCE = 100
 REPEAT_SECONDS = 10.0
-"""For so long a line that is in the log is not written again."""
+"""Time in which a repeated log line is not written again."""
 
 
 def raise_file_limit() -> None:
-    """Every connection is an open file, and the usual limit is 1024 although the system grants more."""
+    """Raise the limit of open files to the hard limit: each connection needs one, and the default is usually 1024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        with contextlib.suppress(ValueError, OSError):  # beyond what the kernel takes
+        with contextlib.suppress(ValueError, OSError):  # above the kernel's limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def listen(host: str, port: int, backlog: int) -> "list[Listener]":
-    """A listening socket for each address of the host; all count together. Raises OSError."""
+    """Return a listening socket for each address of the host; they share their connection counts. Raises OSError."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     counts: Counter[str] = Counter()
     opened: list[Listener] = []
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(found):  # a name may stand for one twice
+        for family, kind, protocol, _, address in dict.fromkeys(found):  # a name can resolve to the same address twice
             try:
                 listener = Listener(family, kind, protocol, counts=counts)
             except OSError as error:
                 if error.errno != errno.EAFNOSUPPORT:
                     raise
-                continue  # a machine without IPv6 may still have such an address among those of a name
+                continue  # without IPv6, a name can still resolve to an IPv6 address
             opened.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
@@ -65,7 +65,7 @@ def listen(host: str, port: int, backlog: int) -> "list[Listener]":
 
 
 class Listener(socket.socket):
-    """Accepts no more connections from one place than are good for all."""
+    """Listening socket that limits the number of connections per source address."""
 
     def __init__(self, *of: int, counts: Counter[str]) -> None:
         super().__init__(*of)
@@ -79,11 +79,11 @@ class Listener(socket.socket):
             if self._counts[source] < self._most:
                 return _Counted(connection.detach(), source, self._counts), address
             connection.close()
-        raise BlockingIOError(errno.EAGAIN, "others want their turn")
+        raise BlockingIOError(errno.EAGAIN, "too many rejected connections; yielding to other tasks")
 
 
 class _Counted(socket.socket):
-    """One connection, until it is closed."""
+    """An accepted connection, counted until it is closed."""
 
     def __init__(self, descriptor: int, source: str, counts: Counter[str]) -> None:
         super().__init__(fileno=descriptor)
@@ -102,7 +102,7 @@ def _leave(counts: Counter[str], source: str) -> None:
 
 
 def end(condition: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Close the connections whose client showed a certificate that meets the condition, as `ssl.SSLSocket.getpeercert` tells it."""
+    """Close the connections whose client certificate meets the condition; it gets the result of `ssl.SSLSocket.getpeercert`."""
     for each in list(_open):
         session = each.transport.get_extra_info("ssl_object")
         if session is not None and condition(session.getpeercert() or {}):
@@ -110,7 +110,7 @@ def end(condition: Callable[[Mapping[str, Any]], bool]) -> None:
 
 
 class Patience(H11Protocol):
-    """HTTP as uvicorn does it; a request that does not arrive in time ends its connection."""
+    """uvicorn's HTTP protocol with a timeout: a request that does not arrive in time ends its connection."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -137,7 +137,7 @@ class Patience(H11Protocol):
         super().connection_lost(exc)
 
     def _await_rest(self) -> None:
-        """Of the request that is arriving, if one is."""
+        """Await the rest of an incoming request, if there is one."""
         state = self.conn.their_state
         if state is h11.IDLE and self.conn.trailing_data[0]:
             self._await(state, HEAD_SECONDS)
@@ -146,13 +146,14 @@ class Patience(H11Protocol):
         else:
             self._await(None)
             if state is h11.IDLE and self.timeout_keep_alive_task is None and not self.transport.is_closing():
-                # Nothing has come of the next request; uvicorn forgets that where a reply was quicker than its body.
+                # No byte of the next request has arrived. uvicorn does not set this timer if the reply was faster than the
+                # request's body.
                 self.timeout_keep_alive_task = self.loop.call_later(
                     self.timeout_keep_alive, self.timeout_keep_alive_handler
                 )
 
     def _await(self, what: object, seconds: float = 0) -> None:
-        """Something that may take so long, beginning now unless it is awaited already."""
+        """Set the deadline for a part of a request, unless that part is already awaited."""
         if what is self._awaits:
             return
         self._awaits = what
@@ -165,7 +166,8 @@ _open: set[Patience] = set()
 
 
 class Repeats(logging.Filter):
-    """Keeps warnings, which anybody can cause, from filling a disk: one text once in a while, with how often it was meant."""
+    """Rate limit for warnings, which clients can cause: a repeated text is logged once in a while, with the number of repetitions.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,5 +184,5 @@ class Repeats(logging.Filter):
             return False
         self._last[text] = (now, 0)
         if count:
-            record.msg = f"{text} ({count} more of these since)"
+            record.msg = f"{text} (repeated {count} times since)"
         return True

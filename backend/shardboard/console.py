@@ -1,4 +1,4 @@
-"""What the running console is made of; handlers reach it as `request.app.state.console`."""
+"""Components of the running console, available to handlers as `request.app.state.console`."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from shardboard.settings import Settings
 
 @dataclass
 class Console:
-    """Built by `app.py`, or by a test with fakes in place of machines."""
+    """Built by `app.py`, or by tests with fakes instead of machines."""
 
     settings: Settings
     store: Store
@@ -37,7 +37,7 @@ class Console:
     agents: Agents
     authority: Authority
     instance: str
-    """Names this console across its restarts."""
+    """Identifies this console across restarts."""
     ownership: Ownership
     certificate: ServerCertificate = field(init=False)
     hooks: Hooks = field(default_factory=HttpHooks)
@@ -51,9 +51,9 @@ class Console:
     shard_looks: ShardLooks = field(init=False)
     node_logs: NodeLogReader = field(init=False)
     bundling: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """One support bundle at a time: each takes disk, and the time of all agents."""
+    """Limits support bundles to one at a time: each uses disk space and load on all agents."""
     auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """One check of the audit trail at a time: each reads all of it."""
+    """Limits checks of the audit trail to one at a time: each reads the complete trail."""
 
     def __post_init__(self) -> None:
         self.certificate = ServerCertificate(self.authority, self.settings)

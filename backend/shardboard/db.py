@@ -1,7 +1,7 @@
-"""The store: engine, sessions, and the one place that commits.
+"""The store: engine, sessions, and the only place that commits.
 
-`Store.begin()` is one transaction. What it changed is published on the bus (topic "change") after the commit, so the
-stream and the loops learn of nothing that could still be rolled back.
+`Store.begin()` is one transaction. Its changes are published on the bus (topic "change") after the commit, so that the event stream
+and the loops never see changes that could be rolled back.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from shardboard.store_key import StoreKeys
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Aware UTC datetimes on every database (SQLite forgets the zone)."""
+    """Timezone-aware UTC datetimes on every database (SQLite does not store the timezone)."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -39,7 +39,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Base(DeclarativeBase):
-    """Tables. A class with `__kind__` is announced on the bus when one of its rows changes."""
+    """Base class of tables. Changes of rows of a class with `__kind__` are published on the bus."""
 
     metadata = MetaData(
         naming_convention={
@@ -51,11 +51,11 @@ class Base(DeclarativeBase):
     )
     __kind__: str | None = None
     __quiet__: frozenset[str] = frozenset()
-    """Columns whose change alone is not worth telling."""
+    """Columns whose changes alone are not published."""
 
 
 class Store:
-    """Opens the database and hands out transactions."""
+    """Opens the database and provides transactions."""
 
     def __init__(self, url: str, bus: Bus, keys: StoreKeys | None = None) -> None:
         self.url = url
@@ -64,23 +64,25 @@ class Store:
         if keys is not None:
             self.use(keys)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
-        # SQLite has one writer at a time. Its own waiting is polling, in no order: of many writers some would wait for ever.
+        # SQLite has one writer at a time. Its own waiting polls in no order, so that with many writers some could wait forever.
         self._turn = asyncio.Lock() if _is_sqlite(url) else nullcontext()
         self.state_id = 0
         """Uid of the newest committed event: the `cluster-state-id`."""
 
     def use(self, keys: StoreKeys) -> None:
-        """Encrypt and decrypt with these from now on. Without any nothing is encrypted, and what is cannot be read."""
+        """Encrypt and decrypt with these keys from now on. Without keys nothing is encrypted, and encrypted values are not
+        readable.
+        """
         encrypted.use(self.engine.sync_engine.dialect, keys)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:
-        """One transaction: commits at the end of the block, rolls back when it raises."""
+        """Open a transaction. It commits at the end of the block, and rolls back if the block raises."""
         changed: set[tuple[str, Any]] = set()
         async with self._turn, self._sessions() as session:
             session.info["changed"] = changed
             async with session.begin():
-                # SQLite: take the write lock at once; upgrading a read transaction later fails instead of waiting.
+                # SQLite: take the write lock immediately; upgrading a read transaction later fails instead of waiting.
                 await session.connection(execution_options={"write": True})
                 yield session
         self.state_id = max([self.state_id, *(uid for kind, uid in changed if kind == "event")])
@@ -89,20 +91,20 @@ class Store:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
-        """A session that is never committed."""
+        """Open a session that is never committed."""
         async with self._sessions() as session:
             yield session
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncSession]:
-        """A session that is never committed, and sees one moment of the store for as long as it is open."""
+        """Open a session that is never committed and sees one consistent state of the store while it is open."""
         async with self._sessions() as session:
             level = "SERIALIZABLE" if _is_sqlite(self.url) else "REPEATABLE READ"
             await session.connection(execution_options={"isolation_level": level})
             yield session
 
     async def migrate(self) -> None:
-        """Bring the schema to the newest revision; a fresh database is created whole."""
+        """Migrate the schema to the latest revision. An empty database gets the complete schema."""
         async with self.engine.connect() as connection:
             await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
 
@@ -111,7 +113,7 @@ class Store:
 
 
 async def take_back(session: AsyncSession) -> None:
-    """For dry runs: undoes all of the transaction, and nobody hears of it. The session is at its end."""
+    """Roll back a dry run: undo the complete transaction and publish nothing. The session cannot be used afterwards."""
     session.info["changed"].clear()
     session.info.pop("told", None)
     session.info.pop("wrote", None)
@@ -119,7 +121,7 @@ async def take_back(session: AsyncSession) -> None:
 
 
 def alembic_config(url: str, connection: Any = None) -> Config:
-    """Alembic's configuration without an ini file; `connection` lets it run inside ours."""
+    """Return Alembic's configuration without an ini file. `connection` makes it use an existing connection."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["url"] = url
@@ -133,8 +135,8 @@ def _engine(url: str) -> AsyncEngine:
         url,
         pool_pre_ping=not sqlite,
         connect_args={} if sqlite else {"timeout": 10},
-        hide_parameters=True,  # passwords are among them
-        # On a starved machine every node is asked about at once, and whoever writes must still get a connection.
+        hide_parameters=True,  # parameters can contain passwords
+        # On an overloaded machine all nodes are checked at the same time, and writers must still get a connection.
         max_overflow=45,
         pool_timeout=60,
     )
@@ -155,13 +157,13 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _end_sqlite(connection: Any, _record: Any, _error: BaseException | None) -> None:
-    # Closing is not enough: SQLite keeps a connection, and its locks, for as long as one of its statements is referred to.
+    # Closing is not enough: SQLite keeps a connection and its locks while one of its statements is referenced.
     if connection is not None:
         connection.rollback()
 
 
 def _tune_sqlite(connection: Any, _record: Any) -> None:
-    # The driver's own transaction handling starts transactions late and breaks isolation; we emit BEGIN ourselves.
+    # The driver's own transaction handling starts transactions late and breaks isolation, so this module emits BEGIN.
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):

@@ -1,7 +1,8 @@
-"""`shardboard demo`: a console, three agents, one database and steady traffic on this machine, by the ordinary ways.
+"""`shardboard demo`: a console, three agents, one database and steady traffic on this machine, set up through the regular
+interfaces.
 
-Everything lives under the state directory. Ctrl-C saves the shards and stops what the demo started; the next start finds
-the same state. `--clean` forgets it all.
+All files are below the state directory. Ctrl-C saves the shards and stops what the demo started; the next start continues from the
+same state. `--clean` deletes everything.
 """
 
 import fcntl
@@ -51,13 +52,13 @@ ON_FLASH = {
     "shards_count": 2,
 }
 LOCK_SECONDS = 60.0
-"""Time to wait until an earlier demo that was killed has been cleaned up."""
+"""Seconds to wait for the cleanup of an earlier demo that was killed."""
 FLASH_SIZE = 2 * 2**30
-"""Bytes that each agent may use, where the engine's module for flash is built."""
+"""Bytes of flash per agent, if the engine module for flash is built."""
 
 RUN: dict[str, Any] = {
     "name": "First run",
-    "notes": "A short run that comes with the demo: 1,000 requests a second by schedule, twice, beside the demo's own traffic.",
+    "notes": "A short example run: 1,000 requests per second on a fixed schedule, twice, in addition to the demo traffic.",
     "workload": {
         "key_minimum": 1,
         "key_maximum": 5_000,
@@ -74,12 +75,12 @@ RUN: dict[str, Any] = {
     ],
     "repetitions": 2,
     "sla": {"average_ms": 5, "p99_ms": 50},
-    "overwrite": True,  # its keys have names of their own, and expire
+    "overwrite": True,  # its keys have distinct names and expire
 }
 
 
 class Demo:
-    """What the command does, step by step."""
+    """Performs the steps of the command."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -99,7 +100,7 @@ class Demo:
         )
 
     def run(self) -> int:
-        """Start everything, then keep it running until told to stop. A part that ends by itself is started again."""
+        """Start everything and keep it running until a stop signal. Parts that end unexpectedly are restarted."""
         with self._exclusive() as lock, lifeline(self._directory, "--cluster", pass_fds=[lock]):
             return self._run()
 
@@ -129,15 +130,15 @@ class Demo:
             return 0
         finally:
             for number in STOPS:
-                signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not cut the saving short
+                signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not interrupt saving
             with _step("saving the shards and stopping"):
                 self._cluster.stop()
 
     @contextmanager
     def _exclusive(self) -> Iterator[int]:
-        """Hold the lock of the state directory. The lifeline of a demo that was killed keeps it until it has stopped the cluster.
+        """Hold the lock of the state directory. The lifeline of a killed demo keeps it until it has stopped the cluster.
 
-        Raises LocalError when another demo keeps running.
+        Raises LocalError if another demo keeps running.
         """
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._directory / "demo.lock").open("w") as file:
@@ -153,20 +154,20 @@ class Demo:
             yield file.fileno()
 
     def clean(self) -> int:
-        """Stop what an earlier demo left running and delete its state; nothing else is touched."""
+        """Stop what an earlier demo left running and delete its state, and nothing else."""
         if not self._cluster.clean():
-            print(f"There is no demo in {self._directory}.")
+            print(f"No demo found in {self._directory}.")
             return 0
         for name in ("agents", "logs", "tls", "demo-login.json", "processes.json", "instance"):
             path = self._directory / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for path in self._directory.glob("console.db*"):
             path.unlink()
-        print(f"The demo in {self._directory} is forgotten.")
+        print(f"Deleted the demo in {self._directory}.")
         return 0
 
     def _credentials(self) -> tuple[str, str]:
-        """The administrator of the demo: kept, so that later runs can show it again."""
+        """Return the administrator's credentials. They are stored, so that later runs can print them again."""
         if self._login_file.is_file():
             kept = json.loads(self._login_file.read_text())
             return kept["user"], kept["password"]
@@ -179,12 +180,12 @@ class Demo:
             json.dump({"user": self._user, "password": self._password}, file)
 
     def _database(self, wanted: Mapping[str, Any]) -> list[demo_load.Place]:
-        """Where the database's endpoint listens, once every replica is in sync."""
+        """Create the database if necessary and return its endpoint addresses when all replicas are in sync."""
         api = self._cluster.api
         found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == wanted["name"]]
         if not found:
             ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-            # All nodes are this machine, whose disk may well hold other things.
+            # All nodes are on this machine, whose disk may contain other data.
             ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
         uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(wanted)))["uid"]
 
@@ -192,17 +193,17 @@ class Demo:
             bdb = ok(api.get(f"/v1/bdbs/{uid}"))
             if bdb["status"] == "creation-failed":
                 raise LocalError(f"the database could not be created: {bdb['status_detail']}")
-            # A shard that died earlier stays down, and the page tells of it; the others still have to come up.
+            # A shard that died earlier stays down, and the web UI shows it; the others must still start.
             shards = ok(api.get(f"/v1/bdbs/{uid}/shards"))
             coming = [shard for shard in shards if shard["detailed_status"] != "down" and not _in_sync(shard)]
             return bdb["status"] == "active" and not coming
 
-        self._cluster.until(settled, "the database does not become active")
+        self._cluster.until(settled, "the database did not become active")
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
         return [(address, endpoint["port"]) for address in endpoint["addr"]]
 
     def _order_run(self) -> None:
-        """A short benchmark, once, so that there is one to look at; nobody waits for it."""
+        """Start a short benchmark, once, as an example. Do not wait for it."""
         api = self._cluster.api
         if loads.find() is None or ok(api.get("/v1/benchmarks", params={"limit": 1})):
             return
@@ -214,12 +215,12 @@ class Demo:
             "",
             "Shardboard is running a live database on three nodes of this machine.",
             "",
-            f"  page      http://localhost:{self._settings.http_port}",
-            f"            {self._cluster.url} (self-signed certificate; REST API too)",
+            f"  web UI    http://localhost:{self._settings.http_port}",
+            f"            {self._cluster.url} (self-signed certificate; also REST API)",
             f"  user      {self._user}",
             f"  password  {self._password}",
             "",
-            "Ctrl-C stops it and keeps its state; `make clean-demo` forgets it.",
+            "Ctrl-C stops the demo and keeps its state; `make clean-demo` deletes it.",
         ]
         _say("\n".join(lines))
 
@@ -237,12 +238,12 @@ def _step(what: str) -> Iterator[None]:
 
 
 def _say(line: str) -> None:
-    with suppress(OSError):  # the terminal may be closed; what was started has to be stopped all the same
+    with suppress(OSError):  # even if the terminal is closed, the processes must be stopped
         print(line, flush=True)
 
 
 def run(clean: bool) -> int:
-    """The command; returns its exit status."""
+    """Run the command. Return its exit status."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -253,5 +254,5 @@ def run(clean: bool) -> int:
     try:
         return demo.clean() if clean else demo.run()
     except LocalError as error:
-        print(f"The demo stopped: {error}", file=sys.stderr)
+        print(f"Demo failed: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,7 @@
-"""Steady traffic for a local cluster, by the load generator: an endless open loop that goes on whatever fails.
+"""Steady traffic for a local cluster from the load generator: an endless open loop that continues despite errors.
 
-It leaves most of the machine idle, because the demo is about watching, not about load. Requests go out one by one, so that a
-median is what one request takes.
+It leaves most of the machine idle, because the demo is for observation, not for load. Requests are sent one by one, so the median
+is the duration of one request.
 """
 
 import subprocess
@@ -16,27 +16,27 @@ Place = tuple[str, int]
 """Address and port."""
 PREFIX = "demo:"
 WAVE = "25:90"
-"""The rate between 80 % and 133 % of what is asked for, in waves of 90 seconds."""
+"""Varies the rate between 80 % and 133 % of its setting, in waves of 90 seconds."""
 FILL_RATE = 8_000
-"""Requests a second: what flash takes without refusing any."""
+"""Requests per second that flash can take without rejecting any."""
 FILL_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What is asked for: a gaussian favours some keys, as real traffic does."""
+    """Which keys and commands to request. A Gaussian distribution prefers some keys, like real traffic."""
 
     keys: int
     spread: float
-    """Standard deviation, as a part of the keys."""
+    """Standard deviation as a fraction of the number of keys."""
     mix: tuple[tuple[str, int], ...]
-    """Commands as the load generator has them, and how many of each."""
+    """Commands in the syntax of the load generator, with their weights."""
     size: str
-    """Bytes of a value, at least and at most."""
+    """Minimum and maximum size of a value in bytes."""
     rate: int
-    """Requests a second, where nobody says another."""
+    """Default number of requests per second."""
     fill: bool = False
-    """Write every key once at the beginning."""
+    """Whether to write all keys once at the start."""
 
 
 PROFILES = {
@@ -65,11 +65,13 @@ PROFILES = {
         fill=True,
     ),
 }
-"""`flash`: more values than RAM, most of them hardly ever asked for."""
+"""`flash`: more values than fit in RAM, most of them rarely requested."""
 
 
 def traffic(places: Sequence[Place], profile: Profile, rate: int, *, follows: bool = True) -> list[str]:
-    """Arguments of the endless load on a cluster that any of `places` knows; where it follows none, on the first alone."""
+    """Return the arguments of the endless load. With `follows` it uses the cluster that any of `places` knows, otherwise only the
+    first place.
+    """
     arguments = [*_target(places, profile, follows), "--endless", f"--rate={rate}", f"--rate-wave={WAVE}"]
     arguments += ["--threads=1", "--clients=4", "--distinct-client-seed", "--randomize", "--random-data"]
     arguments += ["--key-pattern=G:G", f"--key-stddev={profile.keys * profile.spread:.0f}"]
@@ -79,7 +81,7 @@ def traffic(places: Sequence[Place], profile: Profile, rate: int, *, follows: bo
 
 
 def filling(places: Sequence[Place], profile: Profile, *, follows: bool = True) -> list[str]:
-    """Arguments of the load that writes every key once."""
+    """Return the arguments of the load that writes each key once."""
     arguments = [*_target(places, profile, follows), "--requests=allkeys", "--ratio=1:0", "--key-pattern=P:P"]
     return [*arguments, "--threads=1", "--clients=4", f"--rate={FILL_RATE}", "--retry-on-error", "--random-data"]
 
@@ -93,13 +95,13 @@ def start(
     *,
     follows: bool = True,
 ) -> None:
-    """Put that load on a database, as the child `name`. Raises LocalError where the generator is not built.
+    """Start the load on a database as the child process `name`. Raises LocalError if the generator is not built.
 
-    Keys that cannot be written at first, as a shard is down, are no reason to have no traffic: its log tells of them.
+    Keys that cannot be written at first, for example because a shard is down, do not prevent traffic; the log shows them.
     """
     program = loads.find()
     if program is None:
-        raise LocalError(f"{loads.BINARY} is not built; `make proxy` builds it")
+        raise LocalError(f"{loads.BINARY} is not built; build it with `make proxy`")
     chosen = PROFILES[profile]
     if chosen.fill:
         log = cluster.log_of(name)

@@ -1,6 +1,6 @@
-"""Columns whose content is encrypted in the store, and plain in Python.
+"""Column types whose values are encrypted in the store and plain text in Python.
 
-Without keys, and where the store was written by an earlier release, they hold what they always did; `encrypt_all` sees to the rest.
+Without keys, and in stores of earlier releases, values are stored unencrypted. `encrypt_all` encrypts them later.
 """
 
 import json
@@ -15,16 +15,16 @@ from sqlalchemy.types import TypeEngine
 from shardboard.store_key import StoreKeys
 
 _KEYS: WeakKeyDictionary[Dialect, StoreKeys] = WeakKeyDictionary()
-"""Of each store: its dialect is what a column is given to tell it by."""
+"""Keys by store. Column types only get the dialect, which identifies the store."""
 
 
 def use(dialect: Dialect, keys: StoreKeys) -> None:
-    """Encrypt in the store of that dialect."""
+    """Encrypt the columns of the store with this dialect."""
     _KEYS[dialect] = keys
 
 
 class Encrypted(TypeDecorator[str]):
-    """A text. `column` is `table.column`, to which it is bound."""
+    """A text column. `column` is its name, `table.column`, to which the encryption is bound."""
 
     impl = String
     cache_ok = True
@@ -43,7 +43,7 @@ class Encrypted(TypeDecorator[str]):
 
 
 class EncryptedJson(TypeDecorator[Any]):
-    """An object or a list of JSON, which is a text of JSON when it is encrypted; None is NULL."""
+    """A JSON object or list, stored as encrypted text; None is NULL."""
 
     impl = JSON
     cache_ok = True
@@ -62,7 +62,7 @@ class EncryptedJson(TypeDecorator[Any]):
 
 
 def columns(metadata: MetaData) -> dict[Table, list[Column[Any]]]:
-    """All that are encrypted."""
+    """Return all encrypted columns by table."""
     found = {
         table: [column for column in table.columns if isinstance(column.type, Encrypted | EncryptedJson)]
         for table in metadata.sorted_tables
@@ -71,7 +71,9 @@ def columns(metadata: MetaData) -> dict[Table, list[Column[Any]]]:
 
 
 async def encrypt_all(session: AsyncSession, metadata: MetaData, keys: StoreKeys) -> int:
-    """Encrypt with the newest key what is not yet. How many values that were. Raises StoreKeyError when one cannot be decrypted."""
+    """Encrypt all values that are not encrypted with the newest key. Return their number. Raises StoreKeyError if one cannot be
+    decrypted.
+    """
     connection = await session.connection()
     return sum(
         [await connection.run_sync(_encrypt, table, chosen, keys) for table, chosen in columns(metadata).items()]
@@ -95,10 +97,10 @@ def _encrypt(connection: Connection, table: Table, chosen: list[Column[Any]], ke
 
 
 def _raw(column: Column[Any]) -> TypeEngine[Any]:
-    """How to read and write what is really there."""
+    """Return the column type that reads and writes the stored value without encryption."""
     return JSON(none_as_null=True) if isinstance(column.type, EncryptedJson) else String()
 
 
 def _newest(stored: Any, column: str, keys: StoreKeys) -> str:
-    """`stored` is as it is in the store, which has JSON that was never encrypted as what it says."""
+    """Encrypt a stored value with the newest key. Unencrypted JSON is returned by the store as an object, not as text."""
     return keys.encrypt(keys.decrypt(stored, column) if isinstance(stored, str) else json.dumps(stored), column)

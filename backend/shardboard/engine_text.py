@@ -1,42 +1,43 @@
-"""What engines answer as text, for agents and the console: INFO and CLUSTER NODES."""
+"""Parsing of engine replies, for agents and the console: INFO and CLUSTER NODES."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 Ranges = tuple[tuple[int, int], ...]
-"""First and last slot of each run of slots."""
+"""First and last slot of each range."""
 
 
 def info_fields(text: str) -> dict[str, str]:
-    """Values of INFO, or of a section of it, by name."""
+    """Return the values of INFO, or of a section, by name."""
     return {name: value for name, colon, value in (line.partition(":") for line in text.splitlines()) if colon}
 
 
 def info_number(fields: Mapping[str, str], name: str, default: int = 0) -> int:
-    """A value that is no whole number above zero counts as missing."""
+    """Return a non-negative integer field; `default` if it is missing or invalid."""
     value = fields.get(name, "")
     return int(value) if value.isascii() and value.isdigit() else default
 
 
 @dataclass(frozen=True)
 class ClusterLine:
-    """A shard as another one, or itself, sees it."""
+    """A line of CLUSTER NODES: a shard as seen by another one or by itself."""
 
     engine_id: str
     flags: frozenset[str]
     primary: str
-    """Engine id of the one that a replica follows, else empty."""
+    """Engine id of the primary of a replica; otherwise empty."""
     epoch: int
     slots: Ranges
     leaving: Mapping[int, str]
-    """Engine id of the target, by slot that is being moved. A shard tells these of itself only."""
+    """Engine id of the target by slot that is migrating. Shards only report this about themselves."""
     coming: Mapping[int, str]
-    """Engine id of the source, by slot."""
+    """Engine id of the source by slot that is being imported."""
     address: str
-    """`host:port@bus`, as far as it is known."""
+    """`host:port@bus`, as far as known."""
     has_port: bool
-    """Whether it is known where clients reach it. A shard that speaks TLS has met another one a moment before it hears of the port
-    that it names to those who ask it in clear, over its Unix socket; redirections to that shard lead nowhere until then."""
+    """Whether the client port is known. A shard with TLS meets another node shortly before it learns the port that it reports to
+    clients of its Unix socket, which are unencrypted. Until then, redirections to that node would be invalid.
+    """
 
     @property
     def leads(self) -> bool:
@@ -44,27 +45,27 @@ class ClusterLine:
 
     @property
     def is_well(self) -> bool:
-        """Whether nobody believes it dead."""
+        """Whether no shard considers it failed."""
         return not self.flags & {"fail", "fail?"}
 
     @property
     def met(self) -> bool:
-        """Known well enough to be named to clients."""
+        """Whether it is known well enough to be returned to clients."""
         return "handshake" not in self.flags and self.has_port
 
     def owns(self, slots: Collection[int]) -> bool:
-        """All of them."""
+        """Return whether it owns all of the slots."""
         return all(any(first <= slot <= last for first, last in self.slots) for slot in slots)
 
 
 class ClusterReader:
-    """Reads CLUSTER NODES of many shards, which say the same of nearly everybody: each line is understood once."""
+    """Parser for CLUSTER NODES of many shards, whose lines are mostly equal: each distinct line is parsed once."""
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, ...], ClusterLine] = {}
 
     def read(self, text: str) -> dict[str, ClusterLine]:
-        """The lines by engine id: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
+        """Return the lines by engine id: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
         found = {}
         for line in text.splitlines():
             fields = line.split(" ", 8)
@@ -79,7 +80,7 @@ class ClusterReader:
 
 
 def cluster_lines(text: str) -> dict[str, ClusterLine]:
-    """CLUSTER NODES of one shard, by engine id."""
+    """Parse CLUSTER NODES of one shard. Return its lines by engine id."""
     return ClusterReader().read(text)
 
 

@@ -1,4 +1,4 @@
-"""An authority of the console that somebody else's authority signed: whether it can do what the console needs it for."""
+"""Validation of an intermediate CA for the console, signed by an external CA."""
 
 import ssl
 from collections.abc import Sequence
@@ -19,8 +19,9 @@ from shardboard.tls import PEER_DAYS, is_strong, key_pem, pem
 
 
 def accepted(chain: str, request: Request, present: Signer, names: Sequence[str]) -> Signer:
-    """The authority that the request was for. `chain` is PEM: its certificate, then those above it. `present`: the one before;
-    `names`: hosts and addresses that it is going to sign for. Raises BadRequest or NotAcceptable with what is wrong."""
+    """Return the CA for a request. `chain` (PEM) is its certificate followed by its issuers, `present` the current CA, `names` the
+    hosts and addresses that it will sign certificates for. Raises BadRequest or NotAcceptable with the reason if it is unsuitable.
+    """
     try:
         signer = Signer(request.key, chains.read(chain.encode()))
         _insist_on_key(signer)
@@ -30,31 +31,32 @@ def accepted(chain: str, request: Request, present: Signer, names: Sequence[str]
         _insist_on_strength(signer)
         if signer.subject == present.subject:
             raise Wrong(
-                "The present authority has this name, too: programs would take one for the other. Request another name."
+                "The current CA has the same name, so clients could confuse them. Request a different name."
             )
         if told := refusal(signer, names):
             raise Wrong(told)
     except Wrong as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
     except UNREADABLE as error:
-        raise BadRequest("invalid_certificate", "The certificate cannot be read.", field="certificate") from error
+        raise BadRequest("invalid_certificate", "The certificate is not readable.", field="certificate") from error
     if signer.ends < datetime.now(UTC) + timedelta(days=PEER_DAYS):
-        sentence = f"It is good until {signer.ends:%Y-%m-%d} only. What it signs is made for {PEER_DAYS} days: take one for longer."
+        sentence = f"The CA expires on {signer.ends:%Y-%m-%d}. It must be valid for at least {PEER_DAYS} more days."
         raise NotAcceptable("certificate_expired", sentence, field="certificate")
     return signer
 
 
 def refusal(signer: Signer, names: Sequence[str]) -> str:
-    """Why what it signs for these hosts and addresses would not be taken; empty when it would. Finds what certificates above allow
-    and forbid, as whoever checks them would: the console and its agents, and clients that trust the root."""
+    """Return why certificates that it signs for these hosts and addresses would be rejected; empty if they are valid. This verifies
+    constraints of the issuers as a peer would: the console and its agents, and clients that trust the root CA.
+    """
     for trusted in [signer.pem] + ([pem(signer.root).decode()] if signer.root else []):
         if told := _complaint(signer, trusted, names):
-            return f"What it signs for {_culprit(signer, trusted, names)} is not taken: {told}."
+            return f"Certificates that it signs for {_culprit(signer, trusted, names)} are rejected: {told}."
     return ""
 
 
 def _culprit(signer: Signer, trusted: str, names: Sequence[str]) -> str:
-    """One of the names that are not taken."""
+    """Return one of the names that are rejected."""
     while len(names) > 1:
         half = len(names) // 2
         names = names[:half] if _complaint(signer, trusted, names[:half]) else names[half:]
@@ -65,11 +67,11 @@ def _insist_on_key(signer: Signer) -> None:
     if signer.certificate.public_key() != signer.key.public_key():
         name = chains.name_of(signer.certificate)
         raise Wrong(
-            f"{name}, the first certificate, is not for the key of the request: sign the request that is open now."
+            f"{name}, the first certificate, does not match the key of the request. Sign the current request."
         )
     if len(signer.chain) == 1 and not signer.is_external:
         raise Wrong(
-            "It is signed by itself. To have no authority above the console's, replace it without a certificate."
+            "The certificate is self-signed. To use a self-signed CA, replace the CA without a certificate."
         )
 
 
@@ -79,24 +81,24 @@ def _insist_on_signing(certificate: x509.Certificate) -> None:
     except x509.ExtensionNotFound:
         is_authority = False
     if not is_authority:
-        raise Wrong("It is not a certificate of an authority (basic constraints: CA).")
+        raise Wrong("The certificate is not a CA certificate (basic constraints: CA).")
     try:
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
     except x509.ExtensionNotFound:
         return
     if not (usage.key_cert_sign and usage.crl_sign):
-        raise Wrong("It may not sign both certificates and lists of refused ones (key usage: keyCertSign, cRLSign).")
+        raise Wrong("The CA is not allowed to sign certificates and revocation lists (key usage: keyCertSign, cRLSign).")
 
 
 def _insist_on_strength(signer: Signer) -> None:
     for each in signer.chain:
         if not is_strong(each.public_key()):
             name = chains.name_of(each)
-            raise Wrong(f"The key of {name} is too weak: it takes an elliptic curve of 256 bits or RSA of 2048.")
+            raise Wrong(f"The key of {name} is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.")
 
 
 def _complaint(signer: Signer, trusted: str, names: Sequence[str]) -> str:
-    """Why one that trusts this (PEM) takes no certificate for these names; empty when it does."""
+    """Return why a peer that trusts this CA (PEM) rejects certificates for these names; empty if it accepts them."""
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     server.verify_mode = ssl.CERT_REQUIRED
     uses = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH

@@ -1,4 +1,4 @@
-"""Frames of the event stream: encoded once, however many browsers read them."""
+"""Frames of the event stream, encoded once for all browsers."""
 
 import json
 from collections.abc import Callable
@@ -10,15 +10,15 @@ _DATA = b"\ndata: "
 
 @dataclass(frozen=True)
 class Told:
-    """A frame as it goes out."""
+    """A frame in wire format."""
 
     text: bytes
     kind: str = ""
-    """Of the object that a change is about."""
+    """Kind of the changed object."""
     bdb_uids: frozenset[int] = frozenset()
-    """Of the databases that it is about."""
+    """Uids of the databases concerned."""
     is_gone: bool = False
-    """Whether it says that the object is gone, and no more."""
+    """Whether the frame only reports that the object was deleted."""
 
     @property
     def size(self) -> int:
@@ -26,12 +26,12 @@ class Told:
 
 
 def told(event: str, data: Any, identity: int | None = None) -> Told:
-    """One frame of the event stream format (HTML standard, section 9.2)."""
+    """Return a frame in the event stream format (HTML standard, section 9.2)."""
     return Told(f"{head(event, identity)}{text(data)}\n\n".encode())
 
 
 def with_series(frame: Told, wanted: Callable[[str], bool]) -> bytes:
-    """A frame of samples or of history with those series only whose uid is `wanted`."""
+    """Return a frame of samples or history that only contains the series whose uid is `wanted`."""
     before, mark, data = frame.text.partition(_DATA)
     shown = json.loads(data)
     shown["series"] = {uid: series for uid, series in shown["series"].items() if wanted(uid)}
@@ -39,7 +39,7 @@ def with_series(frame: Told, wanted: Callable[[str], bool]) -> bytes:
 
 
 def head(event: str, identity: int | None = None) -> str:
-    """What comes before the data."""
+    """Return the part of a frame before the data."""
     return (f"id: {identity}\n" if identity is not None else "") + f"event: {event}\ndata: "
 
 

@@ -1,4 +1,4 @@
-"""What long-lived processes tell Python's garbage collector: what is there when they have started stays."""
+"""Garbage collector tuning for long-lived processes: objects that exist after start-up are permanent."""
 
 import gc
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 
 def settle() -> None:
-    """Collect once and look through what is left never again: that is most of what each later collection would take."""
+    """Collect once and exclude the remaining objects from later collections, which would spend most of their time on them."""
     gc.collect()
     gc.freeze()
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """While modules are imported almost nothing is garbage, and looking for it is a sixth of the time that it takes."""
+    """Disable collection while modules are imported: there is almost no garbage, but searching for it takes a sixth of the time."""
     gc.disable()
     try:
         yield

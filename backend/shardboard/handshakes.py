@@ -1,11 +1,12 @@
-"""Whether two sides of TLS take each other's certificates, found out without a connection."""
+"""TLS handshake in memory, to check whether two sides accept each other's certificates."""
 
 import ssl
 
 
 def complaint(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> str:
-    """Why one of them does not take what the other shows, such as "certificate has expired"; empty when both do. `host` is what the
-    client calls the server."""
+    """Return why one side rejects the other's certificate, such as "certificate has expired"; empty if both accept. `host` is the
+    name that the client uses for the server.
+    """
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     serving = server.wrap_bio(to_server, to_client, server_side=True)
     calling = client.wrap_bio(to_client, to_server, server_hostname=host)

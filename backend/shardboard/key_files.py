@@ -1,4 +1,4 @@
-"""Files with private keys, and what OpenSSL reads of them."""
+"""Files with private keys, and their use with OpenSSL."""
 
 import os
 import secrets
@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PART = "." + "[0-9a-f]" * 8
-"""What the name of a file ends with while it is written; it begins with a dot."""
+"""Suffix of a file's name while it is being written; the name starts with a dot."""
 
 
 def write_private(path: Path, content: bytes, like: os.stat_result | None = None) -> None:
-    """Put a file in place whole, never readable by others, not even for a moment, and there to stay when power fails. It belongs to
-    who writes it, or has owner and mode of `like`. Raises OSError; then nothing has changed, unless the disk itself failed."""
+    """Write a file atomically and durably, never readable by other users. It belongs to the current user, or gets owner and mode of
+    `like`. Raises OSError; then nothing has changed, unless the disk itself failed.
+    """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -33,7 +34,7 @@ def write_private(path: Path, content: bytes, like: os.stat_result | None = None
 
 
 def sync_directory(directory: Path) -> None:
-    """Have names of files in it survive a power failure. Raises OSError."""
+    """Make the names of files in this directory durable. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -42,20 +43,20 @@ def sync_directory(directory: Path) -> None:
 
 
 def remove_parts(directory: Path, name: str = "*") -> None:
-    """Of files, or of one, that a process was writing there when it was killed. No other may be writing there."""
+    """Remove partial files, left by a process that was killed while writing. No other process may be writing there."""
     for part in directory.glob(f".{name}{_PART}"):
         part.unlink(missing_ok=True)
 
 
 def show(context: ssl.SSLContext, pair: bytes) -> None:
-    """Let a context show this certificate, with its key (PEM). Raises ssl.SSLError when one is not for the other."""
+    """Make a context present this certificate and key (PEM). Raises ssl.SSLError if they do not match."""
     with readable(pair) as path:
         context.load_cert_chain(path)
 
 
 @contextmanager
 def readable(content: bytes) -> Iterator[str]:
-    """The path of a file with this content, for OpenSSL, which wants one. It is on no disk."""
+    """Yield the path of an in-memory file with this content, for OpenSSL, which requires a path."""
     with os.fdopen(os.memfd_create("certificate"), "wb") as file:
         file.write(content)
         file.flush()

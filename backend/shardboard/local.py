@@ -1,6 +1,6 @@
-"""A whole cluster on one machine: a console and agents as processes of their own, joined by the ordinary ways.
+"""A complete cluster on one machine: a console and agents as separate processes, joined through the regular interfaces.
 
-The demo is one, and so are those that scenario tests and benchmarks run against.
+It is used by the demo, scenario tests and benchmarks.
 """
 
 import json
@@ -24,21 +24,21 @@ from shardboard.loopback import claim_network, free_port
 
 LAST_ADDRESS = 250
 AGENT_SECONDS = 20.0
+"""Seconds within which an agent must reconnect to save its shards."""
 SECRETS = frozenset({"SHARDBOARD_ADMIN_PASSWORD", "SHARDBOARD_STORE_KEY"})
-"""Variables that no child inherits: agents, and what they start, have nothing to do with them."""
-"""How long an agent may take to come back, only to save its shards."""
+"""Variables that child processes do not inherit, because agents and shards do not need them."""
 ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
-"""Names of processes, as much of them as the kernel keeps."""
+"""Process names, truncated as by the kernel."""
 _addresses: list[str] = []
-"""Of the network that was claimed last, those that `private_cluster` has not given to a node."""
+"""Addresses of the last claimed network that `private_cluster` has not assigned yet."""
 
 
 class LocalError(Exception):
-    """A sentence on what did not come up."""
+    """A part did not start or has ended. The message is one sentence."""
 
 
 class LocalCluster:
-    """Children are sessions of their own, so that Ctrl-C reaches only their owner, which stops them in order."""
+    """Children run in separate sessions, so that Ctrl-C only reaches their owner, which stops them in order."""
 
     def __init__(
         self,
@@ -54,8 +54,9 @@ class LocalCluster:
         flash: int | None = None,
         park: bool = False,
     ) -> None:
-        """`directory` holds the console's state; agents keep theirs in `agents/<address>`, logs go to `logs`. Each has `flash`
-        bytes of its disk for databases on flash."""
+        """`directory` contains the console's state. Agents use `agents/<address>`, logs are in `logs`. Each agent provides `flash`
+        bytes of its disk for databases on flash.
+        """
         self.directory = directory
         self.addresses = addresses
         self.url = f"https://localhost:{https_port}"
@@ -77,13 +78,13 @@ class LocalCluster:
         self._api: httpx.Client | None = None
         self._trusted = ""
         self.poll_seconds = 0.05
-        """How often `until` looks."""
+        """Polling interval of `until`."""
 
     @property
     def api(self) -> httpx.Client:
-        """Logged in as the administrator."""
+        """Client authenticated as the administrator."""
         trusted = (self.directory / "tls" / "ca.pem").read_text()
-        if self._api is None or trusted != self._trusted:  # the console's authority may have been replaced
+        if self._api is None or trusted != self._trusted:  # the console's CA may have been replaced
             if self._api is not None:
                 self._api.close()
             self._trusted = trusted
@@ -99,30 +100,30 @@ class LocalCluster:
         return self._api
 
     def start_console(self) -> None:
-        """Start the console and wait until it answers. Call `end_leftovers` before, when an earlier owner may have been killed."""
+        """Start the console and wait until it responds. Call `end_leftovers` first if an earlier owner may have been killed."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # By a file: a process shows its environment to others of its user for as long as it runs.
+        # In a file: other processes of the same user can read a process's environment.
         password = self.directory / "first-password"
         with os.fdopen(os.open(password, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(self.login[1])
         try:
             self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD_FILE": str(password)})
-            self.until((self.directory / "tls" / "ca.pem").is_file, "the console makes no certificate")
-            self.until(self._answers, "the console does not answer")
+            self.until((self.directory / "tls" / "ca.pem").is_file, "the console did not create a certificate")
+            self.until(self._answers, "the console did not respond")
         finally:
             password.unlink()
 
     def start_agents(self) -> None:
-        """Start an agent for every address that has none, joining those that are new, and wait until they are connected."""
+        """Start an agent for each address without one, join new ones, and wait until all are connected."""
         since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
         missing = [address for address in self.addresses if address not in self.children]
         for address in missing:
             self.start_agent(address)
-        # What the store says of an earlier run does not count.
+        # Ignore what the store contains from an earlier run.
         self.until(lambda: self.connected(since) >= set(missing), "not all agents are connected")
 
     def start_agent(self, address: str) -> None:
-        """Start one agent; a new one has joined when this returns, so that nodes are numbered in the order of addresses."""
+        """Start one agent. A new agent has joined when this returns, so that nodes are numbered in the order of addresses."""
         state = self.directory / "agents" / address
         arguments = ["agent", "--join", self.url, "--address", address, "--state-dir", str(state)]
         arguments += ["--memory", str(self._memory)] if self._memory else []
@@ -134,12 +135,12 @@ class LocalCluster:
         token = ok(self.api.post("/v1/join_tokens", json={"address": address}))["token"] if new else ""
         self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
         if new:
-            self.until(lambda: address in self.connected(), f"the agent of {address} does not join")
+            self.until(lambda: address in self.connected(), f"the agent of {address} did not join")
 
     def stop(self) -> None:
-        """What was added first (traffic), then agents, which may save and stop their shards, the console last.
+        """Stop other children (traffic) first, then the agents, which may save and stop their shards, and the console last.
 
-        Where agents are to stop their shards, nothing is left, whichever agents are alive.
+        If agents stop their shards, no process is left, even if some agents had died.
         """
         if self._park:
             self._start_lost_agents()
@@ -156,12 +157,12 @@ class LocalCluster:
         self._pids.unlink(missing_ok=True)
 
     def revive(self, name: str) -> None:
-        """Start a child that ended once more, as it was started before."""
+        """Restart a child that has ended, with its original arguments."""
         arguments, module, program = self._commands[name]
         self.spawn(name, arguments, module=module, program=program)
 
     def _start_lost_agents(self) -> None:
-        """Only an agent can save the shards of its node: where they live and it does not, it is started for that."""
+        """Restart agents that have died while their shards are running: only an agent can save the shards of its node."""
         dead = [name for name in self.addresses if name in self.children and self.children[name].poll() is not None]
         lost = [name for name in dead if self.engines(name)]
         since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
@@ -169,12 +170,12 @@ class LocalCluster:
             self.revive(name)
         try:
             if lost:
-                self.until(lambda: self.connected(since) >= set(lost), "the agents do not come back", AGENT_SECONDS)
-        except (LocalError, httpx.HTTPError):  # the console may be gone, too: then what they held is not saved
+                self.until(lambda: self.connected(since) >= set(lost), "the agents did not reconnect", AGENT_SECONDS)
+        except (LocalError, httpx.HTTPError):  # the console may have died too: then the shards are not saved
             return
 
     def end_shards(self) -> None:
-        """End the shards, proxies and load generators that no agent has ended, with SIGKILL if they take more than 10 s."""
+        """End the shards, proxies and load generators that no agent has ended, with SIGKILL after 10 s."""
         left = self._below("", ENGINE, PROXY, LOAD)
         for process in left:
             with suppress(psutil.NoSuchProcess):
@@ -192,7 +193,7 @@ class LocalCluster:
         program: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start `python -m module arguments`, or that program with these arguments, as the child `name`."""
+        """Start `python -m module arguments`, or `program` with these arguments, as the child `name`."""
         (self.directory / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
         log = os.open(self.log_of(name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -215,7 +216,7 @@ class LocalCluster:
         return self.directory / "logs" / f"{name}.log"
 
     def until(self, condition: Callable[[], bool], complaint: str, seconds: float = 60) -> None:
-        """Wait for `condition`. Raises LocalError when it takes too long or a child ends meanwhile."""
+        """Wait for `condition`. Raises LocalError on a timeout or if a child ends."""
         deadline = time.monotonic() + seconds
         while not condition():
             self.check()
@@ -224,23 +225,24 @@ class LocalCluster:
             time.sleep(self.poll_seconds)
 
     def check(self) -> None:
-        """Raises LocalError when a child has ended by itself."""
+        """Raise LocalError if a child has ended."""
         for name, child in self.children.items():
             if child.poll() is not None:
                 raise LocalError(self.last_words(name))
 
     def last_words(self, name: str) -> str:
-        """That a child ended, and the last line of its log."""
-        lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+        """Return a message with the last line of an ended child's log."""
+        lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["its log is empty"]
         return f"{name} ended: {lines[-1]} (log: {self.log_of(name)})"
 
     def engines(self, address: str = "") -> list[psutil.Process]:
-        """The living shards of this cluster, or of one of its nodes. A fork that saves or copies a shard's data is none: agents
-        start each shard in a session of its own."""
+        """Return the living shards of this cluster or of one node. Forks that save or copy data are excluded: agents start each
+        shard in a separate session.
+        """
         return [process for process in self._below(address, ENGINE) if _leads_session(process)]
 
     def proxies(self, address: str = "") -> list[psutil.Process]:
-        """The living proxies of this cluster, or of one of its nodes."""
+        """Return the living proxies of this cluster or of one node."""
         return self._below(address, PROXY)
 
     def _below(self, address: str, *names: str) -> list[psutil.Process]:
@@ -251,26 +253,26 @@ class LocalCluster:
                 if process.name()[:15] in names and Path(process.cwd()).is_relative_to(home):
                     found.append(process)
             except psutil.Error:
-                continue  # it ended, or is not ours to look at
+                continue  # it ended or belongs to another user
         return found
 
     def kill(self, name: str) -> None:
-        """kill -9 of one child: the console, or the agent of an address."""
+        """Kill (SIGKILL) one child: the console, or the agent of an address."""
         child = self.children.pop(name)
         child.kill()
         child.wait()
 
     def kill_node(self, address: str) -> None:
-        """kill -9 of every process of a node, its agent first; does not wait for their ends."""
+        """Kill (SIGKILL) all processes of a node, its agent first, without waiting for their end."""
         doomed = self._below(address, ENGINE, PROXY)
         self.kill(address)
         _kill(doomed)
-        _kill(self._below(address, ENGINE, PROXY))  # should its agent have started one more just before it was killed
+        _kill(self._below(address, ENGINE, PROXY))  # started by the agent just before it was killed
 
     def kill_shards(self) -> None:
-        """End every shard, proxy and load generator that lives under this directory; the data are lost."""
+        """Kill all shards, proxies and load generators below this directory; their data is lost."""
         until = time.monotonic() + 10
-        # One that an agent was just starting when it ended has its own name only now.
+        # A process that an agent was starting when it ended gets its final name only later.
         while (doomed := self._below("", ENGINE, PROXY, LOAD)) and time.monotonic() < until:
             _kill(doomed)
             psutil.wait_procs(doomed, timeout=1)
@@ -280,7 +282,7 @@ class LocalCluster:
         return self.directory / "processes.json"
 
     def end_leftovers(self) -> None:
-        """An owner that was killed leaves its children; only those with the recorded pid and start time are ended."""
+        """End child processes that a killed owner left behind, if their pid and start time match the recorded ones."""
         try:
             recorded = json.loads(self._pids.read_text())
         except (OSError, ValueError):
@@ -300,7 +302,7 @@ class LocalCluster:
         self._pids.unlink(missing_ok=True)
 
     def clean(self) -> bool:
-        """Stop what is left of an earlier run and delete its state; False when there is none."""
+        """Stop the remains of an earlier run and delete its state. Return False if there is none."""
         self.end_leftovers()
         if not (self.directory / "agents").is_dir() and not (self.directory / "console.db").exists():
             return False
@@ -308,7 +310,7 @@ class LocalCluster:
         return True
 
     def connected(self, since: str = "") -> set[str]:
-        """Addresses of the nodes whose agents are connected and were heard at or after `since` (ISO 8601)."""
+        """Return the addresses of nodes whose agents are connected and were seen at or after `since` (ISO 8601)."""
         found = ok(self.api.get("/v1/nodes"))
         return {node["addr"] for node in found if node["agent_status"] == "connected" and node["last_seen"] >= since}
 
@@ -330,7 +332,7 @@ class LocalCluster:
 
 
 def stop_leftovers(directory: Path) -> None:
-    """Stop what the owner of the cluster in `directory` left running: agents first, which may save their shards."""
+    """Stop the processes that the owner of the cluster in `directory` left running: agents first, which may save their shards."""
     cluster = LocalCluster(directory, user="", password="", https_port=0, http_port=0, addresses=())
     cluster.end_leftovers()
     cluster.end_shards()
@@ -338,7 +340,7 @@ def stop_leftovers(directory: Path) -> None:
 
 def _kill(processes: Sequence[psutil.Process]) -> None:
     for process in processes:
-        with suppress(psutil.NoSuchProcess):  # it ended by itself
+        with suppress(psutil.NoSuchProcess):  # it has already ended
             process.kill()
 
 
@@ -350,16 +352,18 @@ def _leads_session(process: psutil.Process) -> bool:
 
 
 def ok(reply: httpx.Response) -> Any:
-    """The JSON of a reply with status 200. Raises LocalError with what the console said otherwise."""
+    """Return the JSON of a reply with status 200. Raises LocalError with the console's message otherwise."""
     if reply.status_code != 200:
-        raise LocalError(f"the console answered {reply.status_code}: {reply.json().get('description', reply.text)}")
+        raise LocalError(f"the console returned status {reply.status_code}: {reply.json().get('description', reply.text)}")
     return reply.json()
 
 
 def private_cluster(
     directory: Path, *, nodes: int, environment: Mapping[str, str] | None = None, flash: int | None = None
 ) -> LocalCluster:
-    """A cluster that meets no other one, also none of this process: free ports, and loopback addresses of its own. Not started."""
+    """Return a cluster, not started, that is isolated from other clusters, including those of this process: free ports, distinct
+    loopback addresses.
+    """
     if len(_addresses) < nodes:
         network = claim_network()
         _addresses[:] = [f"{network}.{number}" for number in range(1, LAST_ADDRESS + 1)]

@@ -1,13 +1,13 @@
-"""Where clients come from, as far as limits are concerned."""
+"""Grouping of client addresses for limits."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
 IPV6_SITE = 64
-"""Bits of an IPv6 address that one machine does not choose itself."""
+"""Prefix length of an IPv6 network: machines can choose the remaining bits themselves."""
 
 
 def place(address: str) -> str:
-    """What counts as one place: an address, of IPv6 the site that it is in."""
+    """Return the source that limits count: an IPv4 address, or the network of an IPv6 address."""
     try:
         found = ip_address(address)
     except ValueError:

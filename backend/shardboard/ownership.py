@@ -1,7 +1,8 @@
-"""One console per store. SQLite lives in the state directory, which is locked; on PostgreSQL an advisory lock does the same.
+"""Lock that allows only one console per store. SQLite is in the state directory, which is locked; on PostgreSQL an advisory lock is
+used.
 
-The server gives the lock back when the session ends, however the console ended. A session that broke is replaced, and the lock
-taken again; a console that finds it taken has been replaced itself, and ends.
+The server releases the lock when the session ends, however the console ended. A broken session is replaced and the lock is acquired
+again. A console that finds the lock taken has been replaced and ends.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ from shardboard.supervision import MustEnd
 log = logging.getLogger(__name__)
 
 KEY = 0x5368617264626F72
-"""Of the advisory lock. Such locks belong to one database of the server."""
+"""Key of the advisory lock. Advisory locks belong to one database of the server."""
 PATIENCE_SECONDS = 20.0
-"""For a predecessor whose machine died: so long the server may take until it finds its session dead."""
+"""Time for a predecessor on a failed machine, until the server detects that its session is dead."""
 LOOK_SECONDS = 1.0
 _SESSION = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 3", "tcp_keepalives_count = 3")
 
@@ -31,20 +32,20 @@ _HOLDERS = (
 
 
 class Ownership:
-    """The console's claim on its store, held by a session of its own."""
+    """The console's lock on its store, held by a separate session."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._session: AsyncConnection | None = None
         self._pid = 0
-        """Of the server's process for our newest session."""
+        """Server process of our latest session."""
 
     @property
     def needed(self) -> bool:
         return self._store.engine.dialect.name == "postgresql"
 
     async def claim(self) -> None:
-        """Raises ValueError while another console holds the store."""
+        """Acquire the lock. Raises ValueError if another console keeps it."""
         clock = asyncio.get_running_loop().time
         until = clock() + PATIENCE_SECONDS
         while self.needed and not await self._claimed():
@@ -53,20 +54,20 @@ class Ownership:
             await asyncio.sleep(LOOK_SECONDS / 2)
 
     async def run(self) -> None:
-        """Keep it, until cancelled. Raises MustEnd when another console has it."""
+        """Keep the lock until cancelled. Raises MustEnd if another console has taken it."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self.needed and not await self._held() and not await self._claimed() and not await self._ours():
-                raise MustEnd("another console has taken over the store; this one ends")
+                raise MustEnd("another console has taken over the store; this console is stopping")
 
     async def _ours(self) -> bool:
-        """Whether it is our own session that holds the lock still: the server has not noticed that it broke."""
+        """Return whether our own session still holds the lock, because the server has not noticed that the session is broken."""
         async with self._store.engine.connect() as connection:
             found = await connection.exec_driver_sql(_HOLDERS)
             return (self._pid, KEY) in {tuple(row) for row in found}
 
     async def release(self) -> None:
-        """Another console may start."""
+        """Release the lock, so that another console can start."""
         session, self._session = self._session, None
         if session is not None:
             await session.invalidate()
@@ -80,7 +81,7 @@ class Ownership:
         except Exception as error:
             if not is_away(error):
                 raise
-            log.warning("the session that holds the store broke: %s", reason(error))
+            log.warning("store lock: the session was lost: %s", reason(error))
             await self.release()
             return False
         return True
@@ -108,7 +109,7 @@ class Ownership:
 
 @asynccontextmanager
 async def owned(store: Store) -> AsyncIterator[Ownership]:
-    """The store is this console's for the length of the block."""
+    """Hold the lock on the store during the block."""
     ownership = Ownership(store)
     await ownership.claim()
     try:

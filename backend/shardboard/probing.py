@@ -1,18 +1,17 @@
-"""Does a shard answer? Asked by agents and console when a node is out of sight."""
+"""Probes: whether a shard responds. Agents and the console send them when a node is unreachable."""
 
 import asyncio
 import contextlib
 import ssl
 
 PROBE_SECONDS = 0.4
-"""How long a shard may take to answer a probe."""
+"""Timeout of a probe."""
 
 
 async def answers(address: str, port: int, *, tls: bool = False) -> bool:
-    """Whether the engine replies anything to PING in time: an error reply (it wants a password) is a sign of life, too. With
-    `tls`, whether it says anything when hands are to be shaken: it will not go on with who has no certificate of its database.
-
-    An accepted connection alone is none: the kernel accepts for a process that is frozen.
+    """Return whether the engine sends any reply to PING in time. An error reply (authentication required) counts. With `tls`,
+    return whether it replies to a TLS handshake, which it does not complete without a certificate of its database. An accepted
+    connection alone does not count, because the kernel also accepts connections for a frozen process.
     """
     hello = _client_hello() if tls else b"PING\r\n"
     try:
@@ -28,11 +27,11 @@ async def answers(address: str, port: int, *, tls: bool = False) -> bool:
 
 
 def _client_hello() -> bytes:
-    """How a TLS connection begins."""
+    """Return the first bytes of a TLS connection."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # nothing is said to it that it could keep
+    context.verify_mode = ssl.CERT_NONE  # no secret is sent to the server
     said = ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
         context.wrap_bio(ssl.MemoryBIO(), said).do_handshake()

@@ -1,4 +1,4 @@
-"""The last lines that this process has logged, for support bundles: where they went otherwise differs from machine to machine."""
+"""Recent log lines of this process, for support bundles: log destinations differ between machines."""
 
 import logging
 from collections import deque
@@ -6,12 +6,12 @@ from collections import deque
 KEPT = 256 * 1024
 """Characters."""
 LONGEST = 8 * 1024
-"""Of one entry, as of a traceback; what is longer is cut."""
+"""Maximum length of one entry, such as a traceback; longer ones are truncated."""
 FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 class RecentLog(logging.Handler):
-    """Forgets the oldest entries for the newest. Calls come under the handler's lock, from any thread."""
+    """Log handler that keeps the newest entries. Calls run under the handler's lock, from any thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class RecentLog(logging.Handler):
             self._size -= len(self._entries.popleft())
 
     def text(self) -> str:
-        """All that is kept, oldest first."""
+        """Return all kept entries, oldest first."""
         self.acquire()
         try:
             return "".join(self._entries)
@@ -43,10 +43,10 @@ _recent = RecentLog()
 
 
 def keep() -> None:
-    """From now on keep what this process logs."""
+    """Start keeping what this process logs."""
     logging.getLogger().addHandler(_recent)
 
 
 def text() -> str:
-    """What was kept, oldest first; empty in a process that keeps nothing."""
+    """Return the kept entries, oldest first; empty if `keep` was not called."""
     return _recent.text()

@@ -1,6 +1,6 @@
-"""What is not Python and comes with it: the migrations, the built page and the programs of `engine/`.
+"""Resources that are not Python code: migrations, the built web UI and the programs of `engine/`.
 
-A wheel has them inside the package (`hatch_build.py` puts them there), a checkout where they are written or built.
+A wheel contains them in the package (`hatch_build.py`); a checkout has them where they are written or built.
 """
 
 import os
@@ -15,11 +15,11 @@ _IS_CHECKOUT = not _INSIDE.is_dir()
 MIGRATIONS = _CHECKOUT / "migrations" if _IS_CHECKOUT else _INSIDE / "migrations"
 PAGE = _CHECKOUT / "frontend" / "dist" if _IS_CHECKOUT else _INSIDE / "page"
 PROGRAMS = _CHECKOUT / "engine" / "target" / "release" if _IS_CHECKOUT else _INSIDE / "programs"
-"""Endpoint proxy, load generator and the engine's module for flash."""
+"""Endpoint proxy, load generator and the engine module for flash."""
 
 
 def program(name: str) -> str | None:
-    """The absolute path of an executable: one on PATH first, else the one that comes with this package."""
+    """Return the absolute path of an executable: from PATH, otherwise the one of this package; None if it does not exist."""
     own = PROGRAMS / name
     found = shutil.which(name) or (str(own) if os.access(own, os.X_OK) else None)
-    return str(Path(found).absolute()) if found is not None else None  # it is started in another directory
+    return str(Path(found).absolute()) if found is not None else None  # absolute, because it is started in another directory

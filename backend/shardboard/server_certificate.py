@@ -1,12 +1,10 @@
-"""What the console shows to whoever connects to its port.
+"""The TLS certificate of the console's port.
 
-That is the certificate of the settings if these name one, else one that was installed over the API, else one of the console's
-own authority, which renews itself. Agents that join ask for the last by a name that no public authority signs: what is shown to
-browsers needs no trust of theirs.
-
-    <state_dir>/tls/installed.pem    chain and key in one file: both are replaced at once
-
-Every change is in force from the next connection on; those that are open stay.
+It is the certificate named by the settings, otherwise one installed through the API, otherwise one issued by the console's own CA
+and renewed automatically. Joining agents request the last one by a name that no public CA signs, so they do not need to trust the
+certificate that browsers get.
+    <state_dir>/tls/installed.pem    chain and key in one file, replaced together
+Changes apply to new connections; open connections are kept.
 """
 
 import asyncio
@@ -41,13 +39,13 @@ Source = Literal["own", "installed", "settings"]
 
 @dataclass(frozen=True)
 class Identity:
-    """A chain of certificates, the server's own first, and the key of that one (PEM)."""
+    """A certificate chain, starting with the server's own certificate, and its key (PEM)."""
 
     chain: tuple[x509.Certificate, ...]
     key: bytes
 
     def __post_init__(self) -> None:
-        """What is not well formed is found now, and not when somebody asks for it. Raises one of UNREADABLE."""
+        """Detect malformed certificates immediately and not on first use. Raises one of UNREADABLE."""
         _ = self.subject, self.issuer, self.names
 
     @property
@@ -68,7 +66,7 @@ class Identity:
 
     @property
     def names(self) -> list[str]:
-        """Host names and addresses that it holds for."""
+        """Host names and addresses for which it is valid."""
         return sorted(names_of(self.chain[0]))
 
     @property
@@ -80,7 +78,7 @@ class Identity:
         return b"".join(pem(each) for each in self.chain).decode()
 
     def context(self) -> ssl.SSLContext:
-        """For a server. Raises ssl.SSLError when OpenSSL does not take it."""
+        """Return a server context. Raises ssl.SSLError if OpenSSL rejects the certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         show(context, self.chain_pem().encode() + self.key)
@@ -88,10 +86,10 @@ class Identity:
 
 
 class ServerCertificate:
-    """Of the running console. `context` is for all its ports, and for as long as it runs."""
+    """The certificate of the running console. `context` is used for all its ports and stays the same while it runs."""
 
     def __init__(self, authority: Authority, settings: Settings) -> None:
-        """Raises ValueError when the settings name a certificate that cannot be used."""
+        """Raises ValueError if the settings name an unusable certificate."""
         self._authority = authority
         self._file = authority.directory / "installed.pem"
         self._given = _given(settings)
@@ -105,11 +103,11 @@ class ServerCertificate:
 
     @property
     def ends(self) -> dict[str, datetime]:
-        """Until when `server` holds, which browsers see, and `ca`, the console's own authority."""
+        """Expiry of `server`, the certificate that browsers get, and of `ca`, the console's own CA."""
         return {"server": self.identity.ends, "ca": self._authority.ends}
 
     async def run(self) -> None:
-        """Renew the own certificate in time, and take up what the files of the settings become. Until cancelled."""
+        """Renew the own certificate in time, and reload changed files of the settings. Run until cancelled."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             self.refresh()
@@ -118,34 +116,35 @@ class ServerCertificate:
         if self._authority.renew():
             self._own_identity = _of_files(self._authority.server_file)
             self._own = self._own_identity.context()
-            log.info("the console's own certificate was renewed")
+            log.info("certificate: renewed the console's own certificate")
             if self.source == "own":
                 self._show("own", self._own_identity, self._own)
         if self._given is not None and (seen := _versions(self._given)) != self._seen:
             try:
                 identity = _of_files(*self._given)
                 self._show("settings", identity, identity.context())
-                log.info("the certificate of SHARDBOARD_TLS_CERT was read again")
+                log.info("certificate: reloaded SHARDBOARD_TLS_CERT")
             except (OSError, ValueError) as error:
-                log.warning("SHARDBOARD_TLS_CERT has changed and cannot be used, the one before stays: %s", error)
+                log.warning("certificate: the changed SHARDBOARD_TLS_CERT is not usable, the previous one stays active: %s", error)
             self._seen = seen
 
     def install(self, identity: Identity) -> None:
-        """Show what `read` has looked at, now and after every start. Raises Conflict while the settings say what is shown."""
+        """Serve an identity validated by `read`, now and after restarts. Raises Conflict if the settings determine the certificate.
+        """
         self._insist_on_freedom()
         context = identity.context()
         write_private(self._file, identity.chain_pem().encode() + identity.key)
         self._show("installed", identity, context)
 
     def remove(self) -> None:
-        """Back to the console's own. Raises Conflict while the settings say what is shown."""
+        """Return to the console's own certificate. Raises Conflict if the settings determine the certificate."""
         self._insist_on_freedom()
         self._file.unlink(missing_ok=True)
         self._show("own", self._own_identity, self._own)
 
     def _insist_on_freedom(self) -> None:
         if self._given is not None:
-            sentence = "SHARDBOARD_TLS_CERT says which certificate is shown; replace that file, it is read again within a minute."
+            sentence = "SHARDBOARD_TLS_CERT determines the certificate. Replace that file; the console reloads it within a minute."
             raise Conflict("set_by_settings", sentence)
 
     def _take_up(self) -> None:
@@ -155,24 +154,26 @@ class ServerCertificate:
                 identity = _of_files(*self._given)
                 self._show("settings", identity, identity.context())
             except (OSError, ValueError) as error:
-                raise ValueError(f"SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY cannot be used: {error}") from error
+                raise ValueError(f"SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY are not usable: {error}") from error
         elif self._file.exists():
             try:
                 identity = _of_files(self._file)
                 self._show("installed", identity, identity.context())
-            except (OSError, ValueError) as error:  # a page with another certificate is better than none
-                log.error("%s cannot be used, the console's own certificate is shown: %s", self._file, error)
+            except (OSError, ValueError) as error:  # a web UI with another certificate is better than none
+                log.error("certificate: %s is not usable, serving the console's own certificate: %s", self._file, error)
 
     def _show(self, source: Source, identity: Identity, context: ssl.SSLContext) -> None:
         self.source, self.identity, self._shown = source, identity, context
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        """A context of its own for each certificate: one context keeps certificates of other kinds of keys beside a new one."""
+        """Select the context by server name. Each certificate has a separate context, because a context keeps certificates with
+        other key types.
+        """
         connection.context = self._own if name == CONSOLE_NAME else self._shown
 
 
 def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
-    """What a person wants to be shown (both PEM). Raises BadRequest or NotAcceptable with what is wrong with it."""
+    """Validate a certificate and key (PEM) from a user. Raises BadRequest or NotAcceptable with the reason."""
     try:
         identity = _identity(certificate.encode(), key.encode())
         _insist_on_use(identity.chain[0])
@@ -180,22 +181,22 @@ def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     except Wrong as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
     except UNREADABLE as error:
-        raise BadRequest("invalid_certificate", "The certificate cannot be read.", field="certificate") from error
+        raise BadRequest("invalid_certificate", "The certificate is not readable.", field="certificate") from error
     chains.insist_on_time(identity.chain, now)
     try:
         identity.context()
     except ssl.SSLError as error:
-        sentence = f"OpenSSL does not take this certificate: {error.reason or error}."
+        sentence = f"OpenSSL rejects this certificate: {error.reason or error}."
         raise BadRequest("invalid_certificate", sentence, field="certificate") from error
     return identity
 
 
 def _identity(certificate: bytes, key: bytes) -> Identity:
-    """Raises Wrong, or one of UNREADABLE."""
+    """Parse a certificate and its key. Raises Wrong, or one of UNREADABLE."""
     chain = chains.read(certificate)
     private = _private_key(key)
     if private.public_key() != chain[0].public_key():
-        raise Wrong(f"The key is not that of {name_of(chain[0])}, the first certificate.", "key")
+        raise Wrong(f"The key does not match {name_of(chain[0])}, the first certificate.", "key")
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     return Identity(chain, private.private_bytes(*form))
 
@@ -204,45 +205,46 @@ def _private_key(key: bytes) -> PrivateKeyTypes:
     try:
         return serialization.load_pem_private_key(key, None)
     except TypeError as error:
-        raise Wrong("The key is encrypted with a passphrase; give it without one.", "key") from error
+        raise Wrong("The key is encrypted with a passphrase. Provide it without one.", "key") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise Wrong("This is no private key in PEM: it begins with -----BEGIN PRIVATE KEY-----.", "key") from error
+        raise Wrong("This is not a private key in PEM format, which starts with -----BEGIN PRIVATE KEY-----.", "key") from error
 
 
 def _insist_on_use(own: x509.Certificate) -> None:
     if not is_strong(own.public_key()):
-        raise Wrong("The key is too weak; use an elliptic curve of 256 bits or RSA of 2048.", "key")
+        raise Wrong("The key is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.", "key")
     try:
         uses = [*own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
     except x509.ExtensionNotFound:
-        uses = [ExtendedKeyUsageOID.SERVER_AUTH]  # none is named: good for all
+        uses = [ExtendedKeyUsageOID.SERVER_AUTH]  # without this extension it is valid for all uses
     if not names_of(own):
-        raise Wrong("The certificate names no host (subject alternative name), so no browser takes it.")
+        raise Wrong("The certificate names no host (subject alternative name), so browsers reject it.")
     if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*uses}:
         raise Wrong("The certificate is not for servers (extended key usage serverAuth).")
 
 
 def _of_files(certificate: Path, key: Path | None = None) -> Identity:
-    """Without another file the key is with the certificate. Raises OSError, or ValueError. Of what is on disk no more is asked than
-    that it works: it is all there is."""
+    """Load an identity from files. Without `key`, the key is in the certificate file. Raises OSError or ValueError. Files are only
+    checked for being usable, because there is no alternative.
+    """
     try:
         return _identity(certificate.read_bytes(), (key or certificate).read_bytes())
     except Wrong:
         raise
     except UNREADABLE as error:
-        raise ValueError(f"{certificate} cannot be read: {error}") from error
+        raise ValueError(f"{certificate} is not readable: {error}") from error
 
 
 def _given(settings: Settings) -> tuple[Path, Path] | None:
     if settings.tls_cert and settings.tls_key:
         return settings.tls_cert, settings.tls_key
     if settings.tls_cert or settings.tls_key:
-        raise ValueError("SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY only work together")
+        raise ValueError("SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY must be set together")
     return None
 
 
 def _versions(paths: Sequence[Path]) -> tuple[int, ...]:
-    """Changes whenever one of the files does."""
+    """Return a value that changes whenever one of the files changes."""
     found = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""HTTP servers that live until the process is told to stop, for console and agent alike."""
+"""HTTP servers of console and agents, which run until the process is asked to stop."""
 
 import asyncio
 import contextlib
@@ -18,17 +18,20 @@ from shardboard import connections
 log = logging.getLogger("uvicorn.error")
 
 DRAIN_SECONDS = 3
-"""How long requests under way may take to end after that."""
+"""Seconds in which running requests can complete after a stop signal."""
 PARTING_SECONDS = 0.1
 IDLE_SECONDS = 75
-"""After which an idle connection is closed. Longer than clients keep theirs: who sends in that very moment gets an error."""
+"""Idle connections are closed after this time. It is longer than that of clients, because a client that sends at that moment gets
+an error.
+"""
 
 _repeats = connections.Repeats()
 
 
 def config(app: ASGIApp, host: str, port: int, *, proxies: Sequence[str] = (), **tls: Any) -> uvicorn.Config:
-    """uvicorn's settings as we want them everywhere; `tls` are its ssl_* options. Only `proxies` are believed whom they forward
-    for: anybody else would be who he says."""
+    """Return uvicorn's settings for console and agents. `tls` contains its ssl_* options. Forwarded client addresses are only
+    accepted from `proxies`: other clients could forge them.
+    """
     return uvicorn.Config(
         app,
         host=host,
@@ -50,7 +53,7 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, until a server fails to start, or until `watch` is done (its exception is raised).
 
-    `stopping` is called once before the servers are drained: the place to end endless replies.
+    `stopping` is called once before the servers are drained, to end endless replies.
     """
     connections.raise_file_limit()
     log.addFilter(_repeats)
@@ -72,14 +75,14 @@ async def serve(
 
 
 class _Server(uvicorn.Server):
-    """Signals are handled once, by `serve`, for all servers together."""
+    """uvicorn server without signal handlers: `serve` handles signals for all servers together."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._leaving = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """With listeners of our own."""
+        """Start with our own listeners."""
         try:
             listeners = connections.listen(self.config.host, self.config.port, self.config.backlog)
         except OSError as error:
@@ -92,7 +95,7 @@ class _Server(uvicorn.Server):
         self._leaving.set()
 
     async def main_loop(self) -> None:
-        """As uvicorn's, but once a second instead of ten times: it keeps the Date header right, and else only waits."""
+        """Replace uvicorn's main loop: tick once a second, for the Date header, instead of ten times."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
@@ -106,7 +109,9 @@ class _Server(uvicorn.Server):
             parting.cancel()
 
     async def _part(self) -> None:
-        """Over TLS a closed connection waits for the client's farewell, and an idle client reads none: who has all is let go."""
+        """Abort closed connections that have no data left. Over TLS a closed connection waits for a reply that idle clients do not
+        send.
+        """
         while True:
             await asyncio.sleep(PARTING_SECONDS)
             for connection in list(self.server_state.connections):

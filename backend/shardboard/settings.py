@@ -1,4 +1,4 @@
-"""Knobs of the console, read from `SHARDBOARD_*` environment variables."""
+"""Settings of the console, read from `SHARDBOARD_*` environment variables."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -16,36 +16,36 @@ class Settings(BaseSettings):
 
     admin_user: str = "admin@shardboard.local"
     admin_password: SecretStr | None = Field(
-        default=None, description="first start only; generated and printed once when absent"
+        default=None, description="only used on the first start; generated and printed once if not set"
     )
-    admin_password_file: Path | None = Field(default=None, description="file that holds it instead")
-    cluster_name: str = Field(default="shardboard.local", description="host name of the cluster; first start only")
+    admin_password_file: Path | None = Field(default=None, description="file that contains the administrator's password")
+    cluster_name: str = Field(default="shardboard.local", description="host name of the cluster; only used on the first start")
     state_dir: Path = Path("var")
     database_url: str | None = Field(
-        default=None, description="SQLAlchemy URL; SQLite in the state directory when absent"
+        default=None, description="SQLAlchemy URL; SQLite in the state directory if not set"
     )
     database_password_file: FilePath | None = Field(
-        default=None, description="file that holds the password for that URL"
+        default=None, description="file that contains the password for that URL"
     )
     store_key: SecretStr | None = Field(
-        default=None, description="key, or keys, by which the store's secrets are encrypted"
+        default=None, description="one or more keys that encrypt the store's secrets"
     )
     store_key_file: Path | None = Field(
-        default=None, description="file that holds them; store.key in the state directory when nothing says otherwise"
+        default=None, description="file that contains the keys; by default store.key in the state directory"
     )
-    store_key_command: str | None = Field(default=None, description="command that prints them, such as a vault's")
+    store_key_command: str | None = Field(default=None, description="command that prints the keys, such as one of a vault")
     https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
     https_port: int = Field(default=9443, ge=1, le=65535)
-    http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 turns it off")
-    metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 turns it off")
-    page_dir: Path = Field(default=PAGE, description="built web page")
+    http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 disables it")
+    metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 disables it")
+    page_dir: Path = Field(default=PAGE, description="built web UI")
     trusted_proxies: list[str] = Field(
         default_factory=list,
-        description="addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count",
+        description="addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are accepted",
     )
     public_names: list[str] = Field(
         default_factory=list,
-        description="more host names and addresses of the console: in its certificate, and accepted on loopback ports",
+        description="additional host names and addresses of the console, for its certificate and for requests to loopback ports",
     )
     tls_cert: Path | None = Field(
         default=None, description="certificate chain (PEM) to use instead of the self-signed one"
@@ -56,25 +56,25 @@ class Settings(BaseSettings):
     @field_validator("store_key", "store_key_file", "store_key_command", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
-        """As files of variables have it."""
+        """Treat empty variables as unset: environment files cannot omit them."""
         return None if value == "" else value
 
     @property
     def key_file(self) -> Path:
-        """Where the store's keys are, unless the environment or a command gives them."""
+        """File with the store's keys, unless the environment or a command provides them."""
         return self.store_key_file or self.state_dir / "store.key"
 
     @property
     def given_password(self) -> str | None:
-        """The administrator's, where one was given. Raises OSError."""
+        """The configured administrator password; None if there is none. Raises OSError."""
         if self.admin_password_file is not None:
             return _secret(self.admin_password_file)
         return self.admin_password.get_secret_value() if self.admin_password else None
 
     @property
     def store_url(self) -> str:
-        """With an async driver filled in where the given URL names none, and the password of its file. Raises OSError."""
-        from sqlalchemy.engine import make_url  # takes its time, and most commands need no store
+        """The URL with an async driver, if it names none, and with the password from its file. Raises OSError."""
+        from sqlalchemy.engine import make_url  # slow to import, and most commands do not need it
 
         if self.database_url is None:
             return f"sqlite+aiosqlite:///{(self.state_dir / 'console.db').resolve()}"
@@ -86,7 +86,7 @@ class Settings(BaseSettings):
         return url.render_as_string(hide_password=False)
 
     def secrets(self) -> set[str]:
-        """All passwords that are given to the console, also by files; what cannot be read is left out."""
+        """Return all passwords configured for the console, including those in files. Unreadable files are skipped."""
         from sqlalchemy.engine import make_url
 
         files = (self.admin_password_file, self.database_password_file, self.smtp_password_file)

@@ -1,12 +1,12 @@
-"""What the shards and proxies of one database prove to each other: a certificate of an authority that only they trust.
+"""Certificates with which the shards and proxies of one database authenticate to each other, issued by a CA that only they trust.
 
-Every database has an authority of its own, because engines do not look at names: whoever shows a certificate of an authority
-that they trust is let in. So a shard of one database cannot speak to those of another, and an agent's certificate opens no
-shard. All of a database show the same certificate: who holds one of its shards has its data and its administrative password.
+Each database has a separate CA, because engines do not check names: they accept any certificate of a CA that they trust. A shard of
+one database can therefore not connect to another database, and an agent's certificate is useless for shards. All shards of a
+database use the same certificate: an attacker who controls one shard has the database's data and admin password anyway.
 
-The authority is replaced in three steps; who has heard of one still meets who knows only the one before. First the next authority
-is announced: it is trusted, too. Then the certificate shown is of it. Then the former one is forgotten, and what it signed opens
-nothing.
+The CA is replaced in three steps; parties that have completed a step can still connect to those at the previous one. First the next
+CA is announced: it is trusted in addition. Then the certificate is issued by it. Finally the old CA is removed, and its
+certificates are rejected.
 """
 
 from collections.abc import Iterable
@@ -23,41 +23,41 @@ from shardboard import tls
 from shardboard.signer import Signer
 
 NAME = "shard.internal"
-"""Proxies insist on it (`engine/proxy/src/tls.rs`)."""
+"""Name in the certificate, which proxies verify (`engine/proxy/src/tls.rs`)."""
 DAYS = 90
 RENEW_DAYS = 30
-"""Days before its end from which a certificate is replaced."""
+"""Remaining days at which a certificate is replaced."""
 AUTHORITY_DAYS = 3650
 AUTHORITY_RENEW_DAYS = 365
 
 Replacing = Literal["", "announced", "shown", "forgotten"]
-"""The step of replacing the authority that everybody is being told of; empty: it is not being replaced."""
+"""Step of the CA replacement that is being distributed; empty if none is in progress."""
 
 
 @dataclass(frozen=True)
 class ShardCertificates:
-    """PEM texts of one database, as they are stored with it."""
+    """The certificates of one database (PEM), in the form in which they are stored with it."""
 
     authority: str
     authority_key: str = field(repr=False)
     certificate: str
     key: str = field(repr=False)
     number: int = 1
-    """How many there have been of what shards are told. They are born with the present one, so the first reaches all by itself."""
+    """Version of the distributed certificates. Shards start with the current version, so the first one needs no distribution."""
     replacing: Replacing = ""
     next_authority: str = ""
     next_authority_key: str = field(default="", repr=False)
-    """While it is announced."""
+    """Key of the next CA while it is announced."""
     former_authority: str = ""
-    """While that of the next is shown. Its key is gone."""
+    """The old CA while certificates of the new one are used. Its key has been deleted."""
     again: bool = False
-    """Whether it is to be replaced once more after that."""
+    """Whether another replacement must follow this one."""
     left: str = ""
-    """Addresses, with spaces between them, of nodes that are taken out: what they hold open is closed at the end."""
+    """Addresses of removed nodes, separated by spaces. Their open connections are closed at the end."""
 
     @classmethod
     def issue(cls) -> Self:
-        """For a new database."""
+        """Create the certificates of a new database."""
         authority, key = _new_authority()
         return cls(authority, key, *_signed(authority, key))
 
@@ -66,13 +66,15 @@ class ShardCertificates:
         return cls(**stored)
 
     def stored(self) -> dict[str, Any]:
-        """Fields of replacing the authority only while that goes on: the release before does not know them."""
+        """Return the fields to store. Fields of a CA replacement are only included during one, because the previous release does
+        not know them.
+        """
         held = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
         return {name: value for name, (value, default) in held.items() if name == "number" or value != default}
 
     @property
     def trusted(self) -> str:
-        """All authorities that count."""
+        """All trusted CAs (PEM)."""
         return self.authority + self.next_authority + self.former_authority
 
     @property
@@ -81,28 +83,28 @@ class ShardCertificates:
 
     @property
     def authority_fingerprint(self) -> str:
-        """SHA-256 of its certificate, hexadecimal."""
+        """SHA-256 of the CA certificate, hexadecimal."""
         return x509.load_pem_x509_certificate(self.authority.encode()).fingerprint(hashes.SHA256()).hex()
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it is time for another certificate."""
+        """Return whether the certificate must be renewed."""
         return self.ends < now + timedelta(days=RENEW_DAYS)
 
     def renewed(self) -> "ShardCertificates":
-        """With another certificate of the same authority: old and new ones trust each other while they are replaced."""
+        """Return a copy with a new certificate of the same CA: old and new certificates are both accepted during the distribution.
+        """
         certificate, key = _signed(self.authority, self.authority_key)
         return replace(self, certificate=certificate, key=key, number=self.number + 1)
 
     def is_authority_due(self, now: datetime) -> bool:
-        """Whether it is time for another authority, and none follows yet."""
+        """Return whether the CA must be replaced and no replacement is in progress."""
         ends = x509.load_pem_x509_certificate(self.authority.encode()).not_valid_after_utc
         return not self.replacing and ends < now + timedelta(days=AUTHORITY_RENEW_DAYS)
 
     def replaced(self, leaver: str = "") -> "ShardCertificates":
-        """With the first step of replacing the authority, or a note that it is to be replaced once more. `leaver` is the address of
-        a node that is taken out, if one is.
-
-        As long as the next one is only announced, that one will do: who is out by now never gets a certificate of it.
+        """Return a copy with the first step of a CA replacement, or with a note that another replacement must follow. `leaver` is
+        the address of a removed node, if any. If the next CA is only announced so far, that replacement is sufficient: the removed
+        node never gets a certificate of it.
         """
         left = " ".join(dict.fromkeys([*self.left.split(), *leaver.split()]))
         if self.replacing == "announced":
@@ -120,7 +122,7 @@ class ShardCertificates:
         )
 
     def advanced(self) -> "ShardCertificates":
-        """With the next step, after all were told of the one before."""
+        """Return a copy with the next step, after all parties have completed the previous one."""
         match self.replacing:
             case "announced":
                 certificate, key = _signed(self.next_authority, self.next_authority_key)
@@ -142,14 +144,16 @@ class ShardCertificates:
 
 
 class Sealed(Protocol):
-    """A database's row."""
+    """Row of a database."""
 
     shard_certificates: Any
 
 
 def replace_authorities(databases: Iterable[Sealed], leaver: str = "") -> int:
-    """Begin it for those that are encrypted, under the lock of the cluster; how many that are. A loop takes the further steps.
-    `leaver` is the address of a node that is taken out, and has had the keys of whichever of them."""
+    """Start a CA replacement for all encrypted databases, under the lock of the cluster. Return their number. A loop performs the
+    further steps.
+    `leaver` is the address of a removed node, which may have had keys of any of them.
+    """
     encrypted = [bdb for bdb in databases if bdb.shard_certificates is not None]
     for bdb in encrypted:
         bdb.shard_certificates = ShardCertificates.read(bdb.shard_certificates).replaced(leaver).stored()
@@ -157,13 +161,13 @@ def replace_authorities(databases: Iterable[Sealed], leaver: str = "") -> int:
 
 
 def _new_authority() -> tuple[str, str]:
-    """Its certificate and its key."""
+    """Return certificate and key of a new CA."""
     signer = Signer.create(f"Shardboard database {tls.random_part()}", AUTHORITY_DAYS)
     return _texts(signer.certificate, signer.key)
 
 
 def _signed(authority: str, authority_key: str) -> tuple[str, str]:
-    """A certificate for both ends of a connection, and its key."""
+    """Return a certificate for both ends of a connection, and its key."""
     signer = Signer.read(authority.encode(), authority_key.encode())
     key = ec.generate_private_key(ec.SECP256R1())
     uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]

@@ -1,4 +1,4 @@
-"""An authority whose key is here: it signs certificates, and lists of those that it takes back."""
+"""A CA with its private key, which signs certificates and revocation lists."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -17,15 +17,15 @@ from shardboard.tls import AgentKey, key_pem, pem
 
 @dataclass(frozen=True)
 class Signer:
-    """An authority of our own, or one below that of somebody else."""
+    """A self-signed or intermediate CA."""
 
     key: ec.EllipticCurvePrivateKey = field(repr=False)
     chain: tuple[x509.Certificate, ...]
-    """Its own certificate, and those of the authorities above it, as far as they are known."""
+    """Its certificate, followed by those of its issuers as far as known."""
 
     @classmethod
     def create(cls, name: str, days: int) -> "Signer":
-        """One that nobody is above of."""
+        """Create a self-signed CA."""
         key = ec.generate_private_key(ec.SECP256R1())
         owner = tls.subject(name)
         certificate = (
@@ -40,15 +40,15 @@ class Signer:
 
     @classmethod
     def read(cls, certificates: bytes, key: bytes) -> "Signer":
-        """Of PEM, in which other things may stand, too. Raises ValueError or TypeError."""
+        """Parse PEM, which may contain other blocks. Raises ValueError or TypeError."""
         private = serialization.load_pem_private_key(key, None)
         chain = tuple(x509.load_pem_x509_certificates(certificates))
         if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != chain[0].public_key():
-            raise ValueError("the key is not that of the certificate")
+            raise ValueError("the key does not match the certificate")
         return cls(private, chain)
 
     def stored(self) -> bytes:
-        """PEM of everything, for `read`."""
+        """Return key and chain (PEM) for `read`."""
         return self.chain_pem.encode() + key_pem(self.key)
 
     @property
@@ -65,7 +65,7 @@ class Signer:
 
     @cached_property
     def between(self) -> str:
-        """PEM of what who trusts only the topmost authority must be shown beside a certificate signed here."""
+        """Intermediate certificates (PEM) that a server must send with its certificate to peers that only trust the root CA."""
         return b"".join(pem(each) for each in self.chain if each.issuer != each.subject).decode()
 
     @cached_property
@@ -83,12 +83,12 @@ class Signer:
 
     @property
     def is_external(self) -> bool:
-        """Whether somebody else's authority is above it."""
+        """Whether it is an intermediate CA of an external issuer."""
         return self.certificate.issuer != self.certificate.subject
 
     @property
     def root(self) -> x509.Certificate | None:
-        """The topmost one, if it is known."""
+        """The root certificate, if known."""
         top = self.chain[-1]
         return top if top.issuer == top.subject else None
 
@@ -98,12 +98,12 @@ class Signer:
 
     @property
     def ends(self) -> datetime:
-        """No certificate signed here holds for longer, nor does one of those above count for longer."""
+        """Earliest expiry in the chain. No certificate signed by this CA is valid for longer."""
         return min(each.not_valid_after_utc for each in self.chain)
 
     @cached_property
     def _identifier(self) -> x509.AuthorityKeyIdentifier:
-        """As whoever signed the authority calls its key."""
+        """The key identifier in the form that the issuer of the CA uses."""
         try:
             told = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         except x509.ExtensionNotFound:
@@ -112,7 +112,7 @@ class Signer:
 
     @cached_property
     def key_id(self) -> str:
-        """What certificates signed here say of the key (`tls.signing_key_of`)."""
+        """Identifier of the key in the certificates that it signs (`tls.signing_key_of`)."""
         return (self._identifier.key_identifier or b"").hex()
 
     def sign(
@@ -125,7 +125,9 @@ class Signer:
         begins: datetime | None = None,
         common_name: str = "shardboard",
     ) -> x509.Certificate:
-        """It holds from now on without `begins`: browsers count the days of what they are shown."""
+        """Return a signed certificate. Without `begins` it is valid from now on, because browsers limit the lifetime of server
+        certificates.
+        """
         unsigned = (
             tls.builder(tls.subject(common_name), self.certificate.subject, days, begins, self.ends)
             .public_key(key)
@@ -141,8 +143,9 @@ class Signer:
         return unsigned.sign(self.key, hashes.SHA256())
 
     def taken_back(self, serials: Collection[str]) -> bytes:
-        """PEM of a list of certificates (serial numbers, hexadecimal) that count no more. It names the key that signed it: two
-        authorities of one name have a list each."""
+        """Return a revocation list (PEM) of certificates (hexadecimal serial numbers). It identifies the signing key, so that two
+        CAs with the same name can each have a list.
+        """
         unsigned = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self.certificate.subject)

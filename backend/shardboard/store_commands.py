@@ -1,4 +1,4 @@
-"""Commands that go straight into the store, whether the console runs or not: who may read its state directory needs no password."""
+"""Commands that access the store directly, whether or not the console runs. Access to the state directory replaces a password."""
 
 import asyncio
 import os
@@ -27,11 +27,13 @@ from shardboard.state.audit import Deed
 from shardboard.store_key import StoreKeyError, StoreKeys, rotating, store_keys
 
 SHELL = "shell"
-"""Who did it, in the events."""
+"""Originator in events."""
 
 
 def make_tokens(count: int, ttl: int, addr: str | None, directory: Path | None) -> str:
-    """Join tokens, one a line; or nothing, and each is in a file of its own. Raises CommandError, as all of these do."""
+    """Create join tokens. Return one per line, or nothing if they are written to files. Raises CommandError, like all functions
+    here.
+    """
 
     async def make() -> list[str]:
         async with _in_store("token") as (session, authority, _):
@@ -50,7 +52,7 @@ def make_tokens(count: int, ttl: int, addr: str | None, directory: Path | None) 
 
 
 def reset_password(user: str | None) -> str:
-    """A new password of a user, by default of the first administrator."""
+    """Set a new password for a user, by default the first administrator. Return a message with it."""
     name, password = user or Settings().admin_user, passwords.generate()
 
     async def reset() -> None:
@@ -62,14 +64,14 @@ def reset_password(user: str | None) -> str:
 
 
 def unlock(name: str) -> str:
-    """End a user's waiting after failed logins."""
+    """Unlock a user after failed logins."""
 
     async def end() -> bool:
         async with _in_store("unlock") as (session, _, _):
             return await user_accounts.unlock(session, name, SHELL)
 
     was_locked = asyncio.run(end())
-    return f"User {name} {'is not locked any more' if was_locked else 'was not locked'}."
+    return f"User {name} {'was unlocked' if was_locked else 'was not locked'}."
 
 
 def rotate_key() -> str:
@@ -85,17 +87,17 @@ def rotate_key() -> str:
     except StoreKeyError as error:
         raise CommandError(str(error)) from error
     except SQLAlchemyError as error:
-        raise CommandError(f"the store failed, and no key was removed; try again: {error}") from error
-    told = [f"{count} secrets of the store are encrypted with the key {name}. The one before stays in {rotation.file}."]
+        raise CommandError(f"the store failed and no key was removed. Try again: {error}") from error
+    told = [f"{count} secrets of the store are encrypted with the key {name}. The previous key stays in {rotation.file}."]
     told += [
-        f"The key {removed} was removed. Copies of the store from before the last rotation need it."
+        f"The key {removed} was removed. Backups of the store from before the last rotation need it."
         for removed in rotation.removed
     ]
     return "\n".join(told)
 
 
 def check_audit() -> str:
-    """That the audit trail is whole."""
+    """Verify the audit trail. Return a message; raise CommandError if it is not intact."""
 
     async def follow() -> Check:
         async with _opened() as (store, _, _):
@@ -103,13 +105,14 @@ def check_audit() -> str:
 
     found = asyncio.run(follow())
     if found.faults:
-        raise CommandError("the audit trail is not whole:\n" + "\n".join(found.faults))
-    return f"The audit trail is whole: lines {found.ends.first} to {found.ends.last}."
+        raise CommandError("the audit trail is not intact:\n" + "\n".join(found.faults))
+    return f"The audit trail is intact: lines {found.ends.first} to {found.ends.last}."
 
 
 @asynccontextmanager
 async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
-    """A transaction, which the audit trail notes as that command. What is refused there ends the command with the reason."""
+    """Open a transaction, recorded in the audit trail as that command. If the store rejects it, the command ends with the reason.
+    """
     deed = Deed(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
     async with _opened() as (store, authority, keys):
         audit.current.set(deed)
@@ -130,7 +133,7 @@ async def _opened() -> AsyncIterator[tuple[Store, Authority, StoreKeys]]:
     try:
         authority = Authority.existing(settings)
     except FileNotFoundError:
-        raise CommandError(f"there is no console in {settings.state_dir}; start it first") from None
+        raise CommandError(f"no console found in {settings.state_dir}. Start it first") from None
     try:
         keys = store_keys(settings)
         store = Store(settings.store_url, Bus(), keys)
@@ -143,7 +146,7 @@ async def _opened() -> AsyncIterator[tuple[Store, Authority, StoreKeys]]:
 
 
 def _shell_user() -> str:
-    """Not by the environment, which says whatever one likes."""
+    """Return the system user. The environment is not used, because users can change it."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a user without a name, as in containers

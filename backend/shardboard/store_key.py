@@ -1,7 +1,7 @@
-"""The keys by which the store's secrets are encrypted (AES-256-GCM), and where they come from: never from the store.
+"""Keys that encrypt the store's secrets (AES-256-GCM), and their sources, which are always outside the store.
 
-Keys are 32 random bytes in base 64, one in a line. The first one encrypts, all of them decrypt, so a key is replaced by putting
-another one before it. What is encrypted is bound to its column: moved to another one it cannot be decrypted.
+A key is 32 random bytes in base64, one per line. The first key encrypts, all keys decrypt, so a key is replaced by inserting a new
+one before it. An encrypted value is bound to its column and cannot be decrypted in another one.
 """
 
 import base64
@@ -24,18 +24,18 @@ from shardboard.key_files import remove_parts, write_private
 from shardboard.settings import Settings
 
 PREFIX = "encrypted:1:"
-"""Then the key's name, a colon, and in base 64 the nonce, the text and its tag."""
+"""Followed by the key's name, a colon, and nonce, ciphertext and tag in base64."""
 KEY_BYTES, NONCE_BYTES = 32, 12
 COMMAND_SECONDS = 30
-MAKE_ONE = "Make one with: openssl rand -base64 32"
+MAKE_ONE = "Create one with: openssl rand -base64 32"
 
 
 class StoreKeyError(ValueError):
-    """A sentence: which key is missing, or what is wrong with one."""
+    """A key is missing or invalid. The message is one sentence."""
 
 
 class StoreKeys:
-    """The keys, in their order."""
+    """The keys in their order."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         """Raises StoreKeyError."""
@@ -44,13 +44,13 @@ class StoreKeys:
     def _take(self, lines: Sequence[str]) -> None:
         keys = [_key(line) for line in lines]
         if not keys:
-            raise StoreKeyError(f"There is no store key. {MAKE_ONE}")
+            raise StoreKeyError(f"No store key is configured. {MAKE_ONE}")
         self.first = name_of(keys[0])
         """Name of the key that encrypts."""
         self._ciphers = {name_of(key): AESGCM(key) for key in keys}
 
     def look_again(self) -> None:
-        """Where another process may replace the keys: see whether it did."""
+        """Reload the keys if another process may have changed them."""
 
     def encrypt(self, text: str, column: str) -> str:
         self.look_again()
@@ -59,7 +59,9 @@ class StoreKeys:
         return f"{PREFIX}{self.first}:{base64.b64encode(nonce + sealed).decode()}"
 
     def decrypt(self, stored: str, column: str) -> str:
-        """Raises StoreKeyError when its key is not there, or when it was changed. What was never encrypted is returned as it is."""
+        """Return the plain text; a value that was never encrypted is returned unchanged. Raises StoreKeyError if its key is missing
+        or it was modified.
+        """
         name, text = key_name(stored), stored.rpartition(":")[2]
         if name is None:
             return stored
@@ -67,20 +69,20 @@ class StoreKeys:
             self.look_again()
         if name not in self._ciphers:
             known = ", ".join(self._ciphers)
-            raise StoreKeyError(f"{column} is encrypted with the store key {name}, and the keys at hand are {known}.")
+            raise StoreKeyError(f"{column} is encrypted with the store key {name}, but the available keys are {known}.")
         try:
             raw = base64.b64decode(text, validate=True)
             return self._ciphers[name].decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], column.encode()).decode()
         except (InvalidTag, binascii.Error, ValueError):
-            raise StoreKeyError(f"{column} cannot be decrypted: what the store holds there was changed.") from None
+            raise StoreKeyError(f"{column} cannot be decrypted: the stored value was modified.") from None
 
     def is_newest(self, stored: object) -> bool:
-        """Whether it is encrypted with the first of the keys."""
+        """Return whether the value is encrypted with the first key."""
         return key_name(stored) == self.first
 
 
 class FileOfStoreKeys(StoreKeys):
-    """Those of a file, which `shardboard rotate-store-key` writes anew while a console runs."""
+    """Keys in a file, which `shardboard rotate-store-key` can rewrite while a console runs."""
 
     def __init__(self, file: Path) -> None:
         """Raises StoreKeyError."""
@@ -95,13 +97,13 @@ class FileOfStoreKeys(StoreKeys):
 
 
 def store_keys(settings: Settings) -> StoreKeys:
-    """Those that the settings name. Raises StoreKeyError."""
+    """Return the keys from the configured source. Raises StoreKeyError."""
     named = [
         name for name in ("store_key", "store_key_file", "store_key_command") if getattr(settings, name) is not None
     ]
     if len(named) > 1:
         said = " and ".join(f"SHARDBOARD_{name.upper()}" for name in named)
-        raise StoreKeyError(f"Only one of {said} can say what the store key is.")
+        raise StoreKeyError(f"Set only one of {said}.")
     if settings.store_key is not None:
         return StoreKeys(settings.store_key.get_secret_value().split())
     if settings.store_key_command is not None:
@@ -110,13 +112,13 @@ def store_keys(settings: Settings) -> StoreKeys:
 
 
 def lacks_own(settings: Settings) -> bool:
-    """Whether the key is to be in the console's own file, and is not there."""
+    """Return whether the key must be in the console's own file but that file does not exist."""
     given = (settings.store_key, settings.store_key_file, settings.store_key_command)
     return given == (None, None, None) and not settings.key_file.exists()
 
 
 def make_own(settings: Settings) -> None:
-    """Make a key in the console's own file, unless there is one, for whom the state directory belongs to. Raises StoreKeyError."""
+    """Create a key in the console's own file, unless it exists, owned by the owner of the state directory. Raises StoreKeyError."""
     file = settings.key_file
     try:
         with _alone(settings.state_dir):
@@ -124,29 +126,30 @@ def make_own(settings: Settings) -> None:
             if not file.exists():
                 _write(file, [new_key()])
     except OSError as error:
-        raise StoreKeyError(f"The store key cannot be written to {file}: {error.strerror}.") from error
+        raise StoreKeyError(f"Writing the store key to {file} failed: {error.strerror}.") from error
 
 
 @dataclass
 class Rotation:
-    """What becomes of the file."""
+    """Result of a key rotation."""
 
     file: Path
     removed: Sequence[str] = ()
-    """Names of keys that are not in it any more, at the end."""
+    """Names of the keys that were removed from the file at the end."""
 
 
 @contextmanager
 def rotating(settings: Settings) -> Iterator[Rotation]:
-    """Put a new key before those of the file, for a block that encrypts everything with it. After that only the one before stays
-    beside it, for what a console that runs may be writing with it in that moment. Raises StoreKeyError."""
+    """Insert a new key before those in the file, for a block that encrypts everything with it. Afterwards only the previous key is
+    kept, because a running console may be using it at that moment. Raises StoreKeyError.
+    """
     if settings.store_key is not None or settings.store_key_command is not None:
         raise StoreKeyError(
-            "The store key is given by SHARDBOARD_STORE_KEY or SHARDBOARD_STORE_KEY_COMMAND: put a new one before it there and "
-            "start the console anew, which encrypts everything with it."
+            "The store key is configured by SHARDBOARD_STORE_KEY or SHARDBOARD_STORE_KEY_COMMAND. Insert a new key first there and "
+            "restart the console, which then encrypts everything with it."
         )
-    file = settings.key_file.resolve()  # in place of a link only the link would be replaced
-    with _alone(settings.state_dir):  # a key that another rotation takes away could be in use
+    file = settings.key_file.resolve()  # writing to a link would only replace the link
+    with _alone(settings.state_dir):  # another rotation could remove a key in use
         before = _lines(file)
         StoreKeys(before)
         remove_parts(file.parent, file.name)
@@ -163,18 +166,18 @@ def _replace(file: Path, lines: Sequence[str]) -> None:
         _write(file, lines)
     except OSError as error:
         raise StoreKeyError(
-            f"The store key cannot be written to {file} ({error.strerror}). Put a new key before the first line by hand and start "
-            f"the console anew, which encrypts everything with it. {MAKE_ONE}"
+            f"Writing the store key to {file} failed ({error.strerror}). Insert a new key as the first line and restart "
+            f"the console, which then encrypts everything with it. {MAKE_ONE}"
         ) from error
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """One process at a time, of those that make or replace keys of a console. Raises StoreKeyError."""
+    """Lock the state directory against other processes that create or replace keys. Raises StoreKeyError."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StoreKeyError(f"There is no console in {directory}: {error.strerror}.") from error
+        raise StoreKeyError(f"No console found in {directory}: {error.strerror}.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -183,24 +186,24 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def new_key() -> str:
-    """A line."""
+    """Return a new key as a line of the file."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
 def name_of(key: bytes) -> str:
-    """What is said of a key in public: eight digits of its SHA-256."""
+    """Return the public name of a key: the first eight digits of its SHA-256."""
     return hashlib.sha256(key).hexdigest()[:8]
 
 
 def key_name(stored: object) -> str | None:
-    """Name of the key by which something in the store is encrypted; None when it is not."""
+    """Return the name of the key that encrypted a stored value; None if it is not encrypted."""
     if not isinstance(stored, str) or not stored.startswith(PREFIX):
         return None
     return stored.removeprefix(PREFIX).partition(":")[0]
 
 
 def _write(file: Path, lines: Sequence[str]) -> None:
-    """For who owned it before, or owns the directory: whoever rotates may be the superuser."""
+    """Write the file for its previous owner or the owner of the directory, because the current user may be root."""
     like = file.stat() if file.exists() else _private(file.parent.stat())
     write_private(file, "".join(f"{line}\n" for line in lines).encode(), like)
 
@@ -210,7 +213,7 @@ def _private(directory: os.stat_result) -> os.stat_result:
 
 
 def _version(file: Path) -> tuple[int, int] | None:
-    """Another one for another file in its place; None while there is none."""
+    """Return a value that differs for each version of the file; None if it does not exist."""
     try:
         found = file.stat()
     except OSError:
@@ -219,17 +222,17 @@ def _version(file: Path) -> tuple[int, int] | None:
 
 
 def _lines(file: Path) -> list[str]:
-    """Raises StoreKeyError."""
+    """Return the lines of a key file. Raises StoreKeyError."""
     try:
         return file.read_text().split()
     except FileNotFoundError as error:
         raise StoreKeyError(
-            f"There is no store key in {file}: set what the console has as SHARDBOARD_STATE_DIR and SHARDBOARD_STORE_KEY…, or "
-            "start the console of this release first, which makes one."
+            f"No store key found in {file}. Set SHARDBOARD_STATE_DIR and SHARDBOARD_STORE_KEY… as for the console, or "
+            "start the console of this release first, which creates one."
         ) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise StoreKeyError(f"The store key cannot be read from {file}: {reason}.") from error
+        reason = getattr(error, "strerror", None) or "it is not a text file"
+        raise StoreKeyError(f"Reading the store key from {file} failed: {reason}.") from error
 
 
 def _key(line: str) -> bytes:
@@ -238,12 +241,12 @@ def _key(line: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise StoreKeyError(f"A store key is {KEY_BYTES} bytes in base 64. {MAKE_ONE}")
+        raise StoreKeyError(f"A store key must be {KEY_BYTES} bytes in base64. {MAKE_ONE}")
     return key
 
 
 def _said(command: str) -> str:
-    """What a command prints: that of a vault, say. It is run without a shell."""
+    """Return the output of a command, such as one of a vault. It runs without a shell."""
     try:
         done = subprocess.run(
             shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_SECONDS, check=True
@@ -251,8 +254,8 @@ def _said(command: str) -> str:
         return done.stdout.decode()
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()[-200:]
-        raise StoreKeyError(f"The command for the store key ended with status {error.returncode}: {said}") from error
+        raise StoreKeyError(f"The command for the store key exited with status {error.returncode}: {said}") from error
     except subprocess.TimeoutExpired:
         raise StoreKeyError(f"The command for the store key took longer than {COMMAND_SECONDS} s.") from None
     except (OSError, ValueError) as error:
-        raise StoreKeyError(f"The command for the store key cannot be run: {error}.") from error
+        raise StoreKeyError(f"The command for the store key could not be run: {error}.") from error

@@ -1,8 +1,8 @@
-"""Keeps the console's loops running: each by its rank, and none of them silently.
+"""Supervision of the console's loops.
 
-A loop that fails is run again from its start. Meanwhile, and for a while after, an open alarm in the log tells of it. A vital
-loop that fails again and again ends the console, so that whoever started the console starts another; any other waits longer
-and longer between tries, and the rest of the console goes on. A store that is away is no failure of a loop.
+A failed loop is restarted, and an open alarm reports it until it has recovered. A vital loop that fails repeatedly ends the
+console, so that its service manager starts a new one. Other loops are retried with growing delays, while the rest of the console
+continues. An unavailable store does not count as a failure of a loop.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from shardboard.state.events import LOOP_FAILED
 log = logging.getLogger(__name__)
 
 AWAY_SECONDS = 1.0
-"""Until a loop that lost the store is run again."""
+"""Seconds until a loop that lost the store is restarted."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-"""Between the tries of a loop that fails."""
+"""Delay between restarts of a failing loop, in seconds."""
 RECOVERED_SECONDS = 90.0
-"""A loop that has run this long has recovered: its alarm ends, and a later failure is a first one."""
+"""A loop that has run this long has recovered: its alarm closes, and a later failure counts as the first."""
 VITAL_FAILURES = 4
-"""So many of a vital loop, each before it had recovered from the last, end the console."""
+"""Consecutive failures of a vital loop, each before it had recovered, that end the console."""
 TELL_SECONDS = 1.0
 
 
 class MustEnd(Exception):
-    """Raised by a loop for which there is nothing to try again: the console ends."""
+    """Raised by a loop that cannot continue: the console ends."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Something that runs until it is cancelled."""
+    """A coroutine that runs until it is cancelled."""
 
     name: str
-    """What it does, for the log: "look for alarms"."""
+    """What it does, for the log: "evaluate alarms"."""
     run: Callable[[], Awaitable[None]]
     vital: bool = False
     """Whether a console without it does more harm than none."""
@@ -54,7 +54,7 @@ class LoopFault:
 
 
 class Supervisor:
-    """Runs loops, and keeps one open alarm for each that fails."""
+    """Runs loops and keeps an open alarm for each failed one."""
 
     def __init__(self, store: Store, loops: Sequence[Loop]) -> None:
         self._store = store
@@ -63,9 +63,9 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Future[None]]:
-        """All loops. The future ends only when a vital one has failed too often, with its exception."""
+        """Run all loops. The yielded future only completes if a vital loop has failed too often, with its exception."""
         tasks = [asyncio.create_task(self._supervise(loop), name=loop.name) for loop in self._loops]
-        tasks.append(asyncio.create_task(self._tell(), name="tell of loops that fail"))
+        tasks.append(asyncio.create_task(self._tell(), name="report failed loops"))
         failed: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
         try:
             yield failed
@@ -86,11 +86,11 @@ class Supervisor:
                 raise
             except Exception as error:
                 if is_away(error):
-                    log.warning("the loop that shall %s lost the store and starts again: %s", loop.name, reason(error))
+                    log.warning('loop "%s" lost the store and restarts: %s', loop.name, reason(error))
                     await asyncio.sleep(AWAY_SECONDS)
                     continue
                 failures = failures + 1 if clock() - began < RECOVERED_SECONDS else 1
-                log.exception("the loop that shall %s failed (%s in a row)", loop.name, failures)
+                log.exception('loop "%s" failed (%s consecutive failures)', loop.name, failures)
                 if loop.vital and failures >= VITAL_FAILURES:
                     raise
                 self.faults = {**self.faults, loop.name: LoopFault(reason(error), failures)}
@@ -105,7 +105,7 @@ class Supervisor:
         self.faults = {name: fault for name, fault in self.faults.items() if name != loop.name}
 
     async def _tell(self) -> None:
-        """Writes whenever the faults are others than the store was told. It must outlive whatever it has to tell of."""
+        """Store changes of the faults. This must not fail because of the faults that it reports."""
         told: Mapping[str, LoopFault] | None = None
         while True:
             faults = self.faults
@@ -114,11 +114,13 @@ class Supervisor:
                     await self.write(faults)
                     told = faults
                 except Exception as error:
-                    log.warning("failed loops could not be told of: %s", reason(error))
+                    log.warning("supervisor: recording failed loops failed: %s", reason(error))
             await asyncio.sleep(TELL_SECONDS)
 
     async def write(self, faults: Mapping[str, LoopFault]) -> None:
-        """Open an alarm for each, renew what is told of it, and end those of loops that recovered, also of an earlier console."""
+        """Open an alarm for each fault, update open ones, and close those of recovered loops, including those of an earlier
+        console.
+        """
         vital = {loop.name for loop in self._loops if loop.vital}
         async with self._store.begin() as session:
             spans = {span.details["loop"]: span for span in await events.open_spans(session, LOOP_FAILED)}
@@ -127,7 +129,7 @@ class Supervisor:
                 if span := spans.pop(name, None):
                     span.details = details
                     continue
-                told = f"The part of the console that shall {name} failed and was started again: {fault.reason}."
+                told = f'The console loop "{name}" failed and was restarted: {fault.reason}.'
                 severity = "ERROR" if name in vital else "WARNING"
                 events.record(session, LOOP_FAILED, told, source="cluster", severity=severity, details=details)
             for span in spans.values():

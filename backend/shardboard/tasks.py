@@ -1,4 +1,4 @@
-"""Tasks of a loop, by what they are about."""
+"""Concurrent tasks by key."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Hashable, Iterable, Iterator, Mapping
@@ -9,9 +9,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all of it side by side. The first that fails ends the others, and its exception is raised when they have ended.
+    """Run coroutines concurrently. The first failure cancels the others, and its exception is raised after they have ended.
 
-    Not a TaskGroup: until Python 3.11.3, after one that has failed no `asyncio.timeout` of the same task raises TimeoutError.
+    Not a TaskGroup: before Python 3.11.3, after a failure in a group no `asyncio.timeout` of the same task raises TimeoutError.
     """
     running = [asyncio.create_task(each) for each in work]
     try:
@@ -23,7 +23,7 @@ async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 class Tasks(Mapping[K, asyncio.Task[None]]):
-    """At most one per key. One that ends is forgotten, however it ends, so that another may take its place."""
+    """At most one task per key. A task is removed when it ends, so that another one can be started."""
 
     def __init__(self) -> None:
         self._running: dict[K, asyncio.Task[None]] = {}
@@ -38,25 +38,25 @@ class Tasks(Mapping[K, asyncio.Task[None]]):
         return len(self._running)
 
     def start(self, key: K, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Raises ValueError when there is one for this key."""
+        """Start a task. Raises ValueError if there is one for this key."""
         if key in self._running:
             work.close()
-            raise ValueError(f"there is a task for {key} already")
+            raise ValueError(f"a task for {key} already exists")
         task = self._running[key] = asyncio.create_task(work)
         task.add_done_callback(lambda ended: self._forget(key, ended))
         return task
 
     def cancel(self, key: K) -> None:
-        """From now on another may be started."""
+        """Cancel the task of this key. A new one can be started immediately."""
         if task := self._running.pop(key, None):
             task.cancel()
 
     @asynccontextmanager
     async def ending(self) -> AsyncIterator[None]:
-        """All are cancelled at the end of the block and have ended after it, so a loop that is run again starts with none.
+        """Cancel all tasks at the end of the block and wait for their end, so that a restarted loop starts without tasks.
 
-        It waits because a task that is cancelled once more while it gives a connection back to SQLite may never end
-        (SQLAlchemy 2.1 and aiosqlite 0.22 then stop the connection's thread twice, and wait for it twice).
+        It waits because a task that is cancelled again while it returns a connection to SQLite may never end (SQLAlchemy 2.1 and
+        aiosqlite 0.22 then stop the connection's thread twice and wait for it twice).
         """
         try:
             yield

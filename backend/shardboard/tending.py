@@ -1,4 +1,4 @@
-"""Starts the parts of a local cluster again that ended by themselves, some seconds later, as systemd would."""
+"""Restarts parts of a local cluster some seconds after they ended unexpectedly, like systemd."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ from shardboard.local import LocalCluster, LocalError
 
 AGAIN_SECONDS = 3.0
 TOO_OFTEN, TOO_OFTEN_SECONDS = 5, 60.0
-"""A part that ends so often within so many seconds would only do it again."""
+"""Maximum number of restarts within so many seconds; beyond that a restart is pointless."""
 
 
 class Tending:
-    """What has ended, and when it is to be started again."""
+    """Restarts ended parts of a cluster when they are due."""
 
     def __init__(self, cluster: LocalCluster, say: Callable[[str], None]) -> None:
         self._cluster = cluster
@@ -19,7 +19,7 @@ class Tending:
         self._ends: dict[str, list[float]] = {}
 
     def look(self, now: float) -> None:
-        """`now` are seconds of a monotonic clock. Raises LocalError when a part does not stay up."""
+        """Restart what is due. `now` is in seconds of a monotonic clock. Raises LocalError if a part ends too often."""
         for name, child in list(self._cluster.children.items()):
             status = child.poll()
             if status is None:
@@ -29,13 +29,13 @@ class Tending:
                 self._ends[name] = [*ends, now]
                 if len(self._ends[name]) > TOO_OFTEN:
                     raise LocalError(self._cluster.last_words(name))
-                how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-                self._say(f"… {self._word(name)} {how}; it is started again in {AGAIN_SECONDS:.0f} s")
+                how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
+                self._say(f"… {self._word(name)} {how}; restart in {AGAIN_SECONDS:.0f} s")
                 self._due[name] = now + AGAIN_SECONDS
             elif now >= self._due[name]:
                 del self._due[name]
                 self._cluster.revive(name)
-                self._say(f"  {self._word(name)} was started again")
+                self._say(f"  {self._word(name)} restarted")
 
     def _word(self, name: str) -> str:
         return f"the agent of {name}" if name in self._cluster.addresses else f"the {name}"

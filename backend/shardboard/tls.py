@@ -1,4 +1,4 @@
-"""What certificates are made of, and for how long they are good."""
+"""Contents and lifetimes of certificates."""
 
 import contextlib
 import secrets
@@ -15,36 +15,37 @@ from shardboard.errors import NotAcceptable
 
 CA_DAYS = 3650
 SERVER_DAYS = 825
-"""Longer ones are refused by some browsers even from an authority that the user trusts."""
+"""Some browsers reject certificates with a longer lifetime, even from a trusted CA."""
 PEER_DAYS = 90
-"""Of what console and agents show each other."""
+"""Lifetime of the certificates between console and agents."""
 RENEW_DAYS = 90
-"""Before the end of what lasts for longer. More than the days that an alert about it is raised before."""
+"""Remaining days at which certificates with longer lifetimes are renewed. More than the days of the expiry alert."""
 _CLOCK_SKEW = timedelta(hours=1)
 
 AgentKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
 
 
 def is_due(ends: datetime, days: int, now: datetime) -> bool:
-    """Whether a certificate that is made for so many days is to be made anew: it ends soon, which is after a third of few days,
-    or an earlier release made it for longer."""
+    """Return whether a certificate with this lifetime must be renewed: it expires soon (after a third of a short lifetime), or an
+    earlier release issued it for longer.
+    """
     return not timedelta(days=min(RENEW_DAYS, days * 2 // 3)) < ends - now < timedelta(days=days + 1)
 
 
 def key_of(csr_pem: str) -> AgentKey:
-    """The public key of a signing request, if its sender holds the private one and it is strong enough."""
-    problem = "The certificate request cannot be read."
+    """Return the public key of a signing request if the signature is valid and the key is strong enough. Raises NotAcceptable."""
+    problem = "The certificate request is not readable."
     with contextlib.suppress(ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion):
         request = x509.load_pem_x509_csr(csr_pem.encode())
         key = request.public_key()
         if not request.is_signature_valid:
-            problem = "The signature of the certificate request is wrong."
+            problem = "The signature of the certificate request is invalid."
         elif not is_strong(key):
             problem = (
-                "The key of the certificate request is too weak; use an elliptic curve of 256 bits or RSA of 2048."
+                "The key of the certificate request is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits."
             )
         else:
-            assert isinstance(key, AgentKey)  # noqa: S101 - `is_strong` lets nothing else pass
+            assert isinstance(key, AgentKey)  # noqa: S101 - `is_strong` accepts no other types
             return key
     raise NotAcceptable("invalid_certificate", problem, field="csr")
 
@@ -59,7 +60,7 @@ def is_strong(key: object) -> bool:
 
 
 def normal_name(name: str) -> str:
-    """One spelling per host name or address."""
+    """Return the canonical spelling of a host name or address."""
     try:
         return str(ip_address(name))
     except ValueError:
@@ -67,7 +68,7 @@ def normal_name(name: str) -> str:
 
 
 def names_of(certificate: x509.Certificate) -> set[str]:
-    """Of hosts. Raises ValueError when its extensions cannot be read."""
+    """Return host names and addresses of a certificate. Raises ValueError if its extensions are malformed."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -76,14 +77,16 @@ def names_of(certificate: x509.Certificate) -> set[str]:
 
 
 def random_part() -> str:
-    """Tells authorities apart that meet in one trust store."""
+    """Return a random suffix that distinguishes CAs in one trust store."""
     return secrets.token_hex(4)
 
 
 def builder(
     owner: x509.Name, issuer: x509.Name, days: int, begins: datetime | None = None, latest: datetime | None = None
 ) -> x509.CertificateBuilder:
-    """For so many days, but not after `latest`: if that is over, so is the certificate from the start."""
+    """Return a builder for this lifetime, ending at `latest` at most: if that has passed, the certificate is expired from the
+    start.
+    """
     now = datetime.now(UTC)
     ends = min(now + timedelta(days=days), latest or datetime.max.replace(tzinfo=UTC))
     return (
@@ -101,13 +104,14 @@ def subject(common_name: str) -> x509.Name:
 
 
 def serial_of(certificate: str) -> str:
-    """Of a certificate in PEM: hexadecimal, in small letters."""
+    """Return the serial number of a certificate (PEM) in lower-case hexadecimal."""
     return f"{x509.load_pem_x509_certificate(certificate.encode()).serial_number:x}"
 
 
 def signing_key_of(certificate: x509.Certificate) -> str:
-    """What it says of the key that signed it, hexadecimal; empty when it says nothing. Raises ValueError when its extensions cannot
-    be read."""
+    """Return the identifier of the key that signed the certificate, hexadecimal; empty if it has none. Raises ValueError if its
+    extensions are malformed.
+    """
     try:
         told = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
     except x509.ExtensionNotFound:

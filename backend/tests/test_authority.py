@@ -251,7 +251,7 @@ def test_a_full_disk_matters_when_the_one_before_has_ended(
     monkeypatch.undo()
     monkeypatch.setattr(authorities, "write_private", full)
     assert Authority.load(settings).renew() is False
-    assert "client.pem cannot be renewed, the one before is good until" in caplog.text
+    assert "client.pem failed, the previous certificate is valid until" in caplog.text
     (authority.directory / "client.pem").unlink()
     with pytest.raises(OSError, match="No space"):
         Authority.load(settings)
@@ -281,7 +281,7 @@ def test_existing_never_creates_anything(settings: Settings) -> None:
 
 def test_nobody_else_is_called_as_the_console(settings: Settings) -> None:
     csr = request_for(ec.generate_private_key(ec.SECP256R1()))
-    with pytest.raises(NotAcceptable, match="the console's name"):
+    with pytest.raises(NotAcceptable, match="is reserved for the console"):
         Authority.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
 
 
@@ -304,10 +304,10 @@ def with_broken_signature(csr_pem: str) -> str:
 @pytest.mark.parametrize(
     ("csr", "complaint"),
     [
-        ("", "cannot be read"),
-        ("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n", "cannot be read"),
-        ("ü\x00", "cannot be read"),
-        (of_another_version(request_for(ec.generate_private_key(ec.SECP256R1()))), "cannot be read"),
+        ("", "is not readable"),
+        ("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n", "is not readable"),
+        ("ü\x00", "is not readable"),
+        (of_another_version(request_for(ec.generate_private_key(ec.SECP256R1()))), "is not readable"),
         (with_broken_signature(request_for(ec.generate_private_key(ec.SECP256R1()))), "signature"),
         (request_for(ec.generate_private_key(ec.SECP224R1())), "too weak"),
         (request_for(rsa.generate_private_key(65537, 1024)), "too weak"),  # noqa: S505 - weak on purpose

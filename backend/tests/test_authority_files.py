@@ -110,7 +110,7 @@ def test_damaged_files_that_are_needed_are_named(settings: Settings, name: str) 
     authority.announce()
     authority.switch()
     cut(authority.directory / name)
-    with pytest.raises(ValueError, match=rf"{name} cannot be used"):
+    with pytest.raises(ValueError, match=rf"{name} is not usable"):
         Authority.existing(settings)
 
 
@@ -124,8 +124,8 @@ def test_damaged_files_of_which_nothing_was_shown_are_none(
     authority.announce()
     cut(authority.directory / "next-ca.pem")
     assert Authority.load(settings).step == ""
-    assert "requested-ca.pem cannot be used" in caplog.text
-    assert "next-ca.pem cannot be used" in caplog.text
+    assert "requested-ca.pem is not usable" in caplog.text
+    assert "next-ca.pem is not usable" in caplog.text
 
 
 def test_a_request_that_was_answered_is_not_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_a_disk_that_is_not_written_through_undoes_nothing(
     authority.renew()
     authority.forget()
     assert Authority.existing(settings).step == ""
-    assert "cannot be written through" in caplog.text
+    assert "to disk failed" in caplog.text
 
 
 def test_a_request_is_found_again_and_is_gone_when_it_is_answered(settings: Settings) -> None:

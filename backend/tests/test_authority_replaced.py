@@ -52,7 +52,7 @@ def test_what_is_trusted_and_shown_in_every_step(settings: Settings) -> None:
     authority.forget()
     assert (authority.step, authority.trusted, authority.bundle) == ("", after.pem, after.pem)
     assert Authority.load(settings).trusted == after.pem
-    with pytest.raises(ValueError, match="no authority was announced"):
+    with pytest.raises(ValueError, match="no CA was announced"):
         authority.switch()
 
 

@@ -123,7 +123,7 @@ def test_an_agent_takes_its_token_from_a_file_or_the_environment(
 
 def test_a_token_file_that_is_missing(started: list[AgentSettings], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["agent", "--address", "127.0.0.1", "--token-file", "/nonexistent"]) == 1
-    assert "cannot be read" in capsys.readouterr().err
+    assert "is not readable" in capsys.readouterr().err
     assert started == []
 
 
@@ -195,7 +195,7 @@ def test_tokens_in_files(console_state: Settings, tmp_path: Path, capsys: pytest
 
 def test_tokens_need_a_console(state_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["token"]) == 1
-    assert "start it first" in capsys.readouterr().err
+    assert "Start it first" in capsys.readouterr().err
     assert list(state_dir.iterdir()) == []
 
 
@@ -211,7 +211,7 @@ def test_status_of_an_unreachable_console(
     monkeypatch.setenv("SHARDBOARD_ADMIN_PASSWORD", "a secret password")
     assert cli.main(["status", "--url", url]) == 1
     said = capsys.readouterr().err
-    assert "cannot be reached" in said
+    assert "is unreachable" in said
     assert "secret" not in said
 
 
@@ -258,7 +258,7 @@ def test_a_locked_user_is_unlocked(console_state: Settings, capsys: pytest.Captu
     name = console_state.admin_user
     asyncio.run(_lock(console_state))
     assert [cli.main(["unlock", name]) for _ in range(2)] == [0, 0]
-    told = f"User {name} is not locked any more.\nUser {name} was not locked.\n"
+    told = f"User {name} was unlocked.\nUser {name} was not locked.\n"
     assert capsys.readouterr().out == told
     assert cli.main(["unlock", "nobody"]) == 1
     assert capsys.readouterr().err == "shardboard: The user nobody does not exist.\n"
@@ -267,7 +267,7 @@ def test_a_locked_user_is_unlocked(console_state: Settings, capsys: pytest.Captu
 @pytest.mark.parametrize("command", ["reset-admin-password", "unlock ann"])
 def test_without_a_console_there_is_nobody_to_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(command.split()) == 1
-    assert "start it first" in capsys.readouterr().err
+    assert "Start it first" in capsys.readouterr().err
 
 
 async def _user(settings: Settings, email: str) -> User:
@@ -295,11 +295,11 @@ def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.Capt
     told = capsys.readouterr().out
     keys = store_keys(console_state)
     file = console_state.key_file
-    assert told == f"3 secrets of the store are encrypted with the key {keys.first}. The one before stays in {file}.\n"
+    assert told == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
     assert file.read_text().split()[1:] == before
     assert cli.main(["rotate-store-key"]) == 0
     first = StoreKeys(before).first
-    assert f"The key {first} was removed. Copies of the store from before" in capsys.readouterr().out
+    assert f"The key {first} was removed. Backups of the store from before" in capsys.readouterr().out
     assert cli.main(["unlock", console_state.admin_user]) == 0, "everything can be read without it"
     assert not set(before) & set(file.read_text().split())
 
@@ -317,7 +317,7 @@ def test_a_key_that_others_keep_is_not_rotated(
 ) -> None:
     monkeypatch.setenv("SHARDBOARD_STORE_KEY", console_state.key_file.read_text())
     assert cli.main(["rotate-store-key"]) == 1
-    assert "put a new one before it there" in capsys.readouterr().err
+    assert "Insert a new key first there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["rotate-store-key", "unlock ann", "token", "reset-admin-password"])
@@ -327,7 +327,7 @@ def test_beside_a_console_of_an_earlier_release_nothing_is_encrypted(
     """It could not read the store any more."""
     console_state.key_file.unlink()
     assert cli.main(command.split()) == 1
-    assert "There is no store key in" in capsys.readouterr().err
+    assert "No store key found in" in capsys.readouterr().err
     assert not console_state.key_file.exists()
     make_own(console_state)
 
@@ -372,7 +372,7 @@ def test_a_store_that_fails_loses_no_key(
 
     monkeypatch.setattr(encryption, "encrypt_all", failing)
     assert cli.main(["rotate-store-key"]) == 1
-    assert "no key was removed; try again: " in capsys.readouterr().err
+    assert "no key was removed. Try again: " in capsys.readouterr().err
     assert console_state.key_file.read_text().split()[1:] == before
 
 
@@ -411,7 +411,7 @@ def test_the_audit_trail_is_checked(console_state: Settings, capsys: pytest.Capt
     assert cli.main(["token"]) == 0
     capsys.readouterr()
     assert cli.main(["check-audit"]) == 0
-    assert capsys.readouterr().out == "The audit trail is whole: lines 1 to 2.\n"
+    assert capsys.readouterr().out == "The audit trail is intact: lines 1 to 2.\n"
     asyncio.run(_trail(console_state, "UPDATE audit_lines SET detail = 'x' WHERE uid = 2"))
     assert cli.main(["check-audit"]) == 1
-    assert capsys.readouterr().err == "shardboard: the audit trail is not whole:\nLine 2 was changed.\n"
+    assert capsys.readouterr().err == "shardboard: the audit trail is not intact:\nLine 2 was changed.\n"

@@ -197,4 +197,4 @@ def test_a_warning_is_not_written_again_and_again(monkeypatch: pytest.MonkeyPatc
     assert written("worse") == "worse"
     assert [written("broken", logging.ERROR) for _ in range(2)] == ["broken", "broken"]
     clock[0] = connections.REPEAT_SECONDS
-    assert [written("bad") for _ in range(2)] == ["bad (2 more of these since)", None]
+    assert [written("bad") for _ in range(2)] == ["bad (repeated 2 times since)", None]

@@ -174,10 +174,10 @@ def test_of_the_settings_no_more_is_asked_than_that_it_works(given: Settings, tm
 
 
 def test_settings_that_cannot_be_used(given: Settings, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="only work together"):
+    with pytest.raises(ValueError, match="must be set together"):
         opened(given.model_copy(update={"tls_key": None}))
     (tmp_path / "a.pem").write_text("none")
-    with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* no certificate in PEM"):
+    with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* not a certificate in PEM"):
         opened(given)
     (tmp_path / "a.pem").unlink()
     with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* No such file"):
@@ -212,20 +212,20 @@ def wrong() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
     old_root = sign("root", names=(), begins=timedelta(days=-9), ends=timedelta(seconds=-1))
     below = sign("below", old_root)
     return {
-        "nothing": ("", leaf.key, BadRequest, "certificate", "no certificate in PEM"),
-        "junk": ("junk", leaf.key, BadRequest, "certificate", "no certificate in PEM"),
-        "no key": (leaf.pem, "", BadRequest, "key", "no private key in PEM"),
-        "a key in its place": (leaf.key, leaf.key, BadRequest, "certificate", "no certificate in PEM"),
+        "nothing": ("", leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
+        "junk": ("junk", leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
+        "no key": (leaf.pem, "", BadRequest, "key", "not a private key in PEM"),
+        "a key in its place": (leaf.key, leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
         "a passphrase": (leaf.pem, encrypted(leaf), BadRequest, "key", "passphrase"),
-        "another key": (leaf.pem, other.key, BadRequest, "key", "not that of CN=leaf"),
-        "upside down": (root.pem + leaf.pem, leaf.key, BadRequest, "key", "not that of CN=root"),
+        "another key": (leaf.pem, other.key, BadRequest, "key", "does not match CN=leaf"),
+        "upside down": (root.pem + leaf.pem, leaf.key, BadRequest, "key", "does not match CN=root"),
         "a foreign link": (leaf.pem + other.pem, leaf.key, BadRequest, "certificate", "did not sign"),
         "weak": (weak.pem, weak.key, BadRequest, "key", "too weak"),
         "weak curve": (curve.pem, curve.key, BadRequest, "key", "too weak"),
         "no names": (nameless.pem, nameless.key, BadRequest, "certificate", "names no host"),
         "for clients": (client.pem, client.key, BadRequest, "certificate", "not for servers"),
         "expired": (old.pem, old.key, NotAcceptable, "certificate", "CN=old expired"),
-        "too early": (early.pem, early.key, NotAcceptable, "certificate", "does not hold before"),
+        "too early": (early.pem, early.key, NotAcceptable, "certificate", "is not valid before"),
         "expired above": (below.pem + old_root.pem, below.key, NotAcceptable, "certificate", "CN=root expired"),
     }
 

@@ -76,7 +76,7 @@ def test_an_earlier_key_decrypts_and_a_missing_one_is_named() -> None:
     both = StoreKeys([new, old])
     assert both.decrypt(stored, "bdbs.config") == "secret"
     assert not both.is_newest(stored)
-    with pytest.raises(StoreKeyError, match=f"key {StoreKeys([old]).first}.*at hand are {both.first}"):
+    with pytest.raises(StoreKeyError, match=f"key {StoreKeys([old]).first}.*available keys are {both.first}"):
         StoreKeys([new]).decrypt(stored, "bdbs.config")
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_key_is_refused(line: str) -> None:
 
 def test_one_is_made_for_its_owner_only_and_kept(settings: Settings) -> None:
     assert lacks_own(settings)
-    with pytest.raises(StoreKeyError, match="There is no store key in"):
+    with pytest.raises(StoreKeyError, match="No store key found in"):
         store_keys(settings)
     make_own(settings)
     first = store_keys(settings).first
@@ -156,7 +156,7 @@ def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
 
     monkeypatch.setattr(store_key, "write_private", busy)
     with (
-        pytest.raises(StoreKeyError, match=r"busy\)\. Put a new key before the first line by hand"),
+        pytest.raises(StoreKeyError, match=r"busy\)\. Insert a new key as the first line"),
         rotating(settings),
     ):
         pytest.fail("nothing may be encrypted with a key that nobody keeps")
@@ -164,12 +164,12 @@ def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
 
 
 def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(StoreKeyError, match=r"There is no store key in .*absent"):
+    with pytest.raises(StoreKeyError, match=r"No store key found in .*absent"):
         store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "absent"))
     (tmp_path / "empty").touch()
-    with pytest.raises(StoreKeyError, match="There is no store key"):
+    with pytest.raises(StoreKeyError, match="No store key is configured"):
         store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "empty"))
-    with pytest.raises(StoreKeyError, match=r"cannot be read from .*Is a directory"):
+    with pytest.raises(StoreKeyError, match=r"Reading the store key from .*Is a directory"):
         store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path))
 
 
@@ -190,11 +190,11 @@ def test_it_may_come_by_the_environment_or_a_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("false", "ended with status 1"),
-        ("/no/such/vault read key", "cannot be run"),
-        ("echo 'unfinished", "cannot be run"),
+        ("false", "exited with status 1"),
+        ("/no/such/vault read key", "could not be run"),
+        ("echo 'unfinished", "could not be run"),
         ("sh -c 'echo sealed >&2; exit 3'", "status 3: sealed"),
-        ("echo", "There is no store key"),
+        ("echo", "No store key is configured"),
         ("sleep 60", "took longer"),
     ],
 )
@@ -266,7 +266,7 @@ def test_a_rotation_keeps_the_key_before_and_one_that_fails_keeps_all(settings: 
 @pytest.mark.parametrize("given", [{"store_key": new_key()}, {"store_key_command": "vault"}])
 def test_keys_that_others_keep_are_replaced_there(tmp_path: Path, given: dict[str, str]) -> None:
     with (
-        pytest.raises(StoreKeyError, match="put a new one before it there"),
+        pytest.raises(StoreKeyError, match="Insert a new key first there"),
         rotating(Settings(state_dir=tmp_path, **given)),
     ):
         pass
@@ -274,7 +274,7 @@ def test_keys_that_others_keep_are_replaced_there(tmp_path: Path, given: dict[st
 
 def test_where_no_console_was_there_is_nothing_to_rotate(tmp_path: Path) -> None:
     with (
-        pytest.raises(StoreKeyError, match="There is no console in"),
+        pytest.raises(StoreKeyError, match="No console found in"),
         rotating(Settings(state_dir=tmp_path / "absent")),
     ):
         pass

@@ -71,7 +71,7 @@ async def test_a_loop_that_fails_is_run_again_and_told_of_once(console: Console)
         assert not failed.done()
     (alarm,) = await alarms(console)
     assert alarm.description == (
-        "The part of the console that shall look at the moon failed and was started again: KeyError: 'a mistake'."
+        "The console loop \"look at the moon\" failed and was restarted: KeyError: 'a mistake'."
     )
     assert (alarm.severity, alarm.details["open"], alarm.ended_at) == ("WARNING", True, None)
     assert (failing.runs, other.runs) == (11, 1)

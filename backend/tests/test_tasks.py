@@ -24,7 +24,7 @@ async def test_one_per_key() -> None:
     async with tasks.ending():
         tasks.start(1, forever())
         tasks.start(2, forever())
-        with pytest.raises(ValueError, match="there is a task for 1 already"):
+        with pytest.raises(ValueError, match="a task for 1 already exists"):
             tasks.start(1, forever())
         assert list(tasks) == [1, 2]
 

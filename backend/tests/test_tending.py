@@ -40,9 +40,9 @@ def test_what_ended_is_started_again_after_some_seconds(cluster: LocalCluster) -
         before = die(cluster, "traffic")
         tending.look(101)
         tending.look(102)
-        assert said == ["… the traffic was killed by signal 9; it is started again in 3 s"]
+        assert said == ["… the traffic was killed by signal 9; restart in 3 s"]
         tending.look(101 + AGAIN_SECONDS)
-        assert said[1:] == ["  the traffic was started again"]
+        assert said[1:] == ["  the traffic restarted"]
         assert cluster.children["traffic"].pid != before
         assert cluster.children["traffic"].poll() is None
     finally:

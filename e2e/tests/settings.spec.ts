@@ -101,7 +101,7 @@ test('an installed certificate is served immediately, and can be removed', {
   await asking.getByRole('textbox', { name: /^Certificate/ }).fill(certificate);
   await asking.getByRole('textbox', { name: /^Private key/ }).fill('not a key');
   await asking.getByRole('button', { name: 'Check certificate' }).click();
-  await expect(asking.getByRole('alert')).toContainText('no private key in PEM');
+  await expect(asking.getByRole('alert')).toContainText('not a private key in PEM');
   await examine(page, 'certificate-refused');
   await asking.getByRole('textbox', { name: /^Private key/ }).fill(key);
   await asking.getByRole('button', { name: 'Check certificate' }).click();
@@ -150,7 +150,7 @@ test('a next console CA is announced and withdrawn, and a signing request is cre
   const asking = page.getByRole('dialog', { name: 'Enter certificate' });
   await asking.getByRole('textbox').fill(signedCertificate().certificate);
   await asking.getByRole('button', { name: 'Check certificate' }).click();
-  await expect(asking.getByRole('alert')).toContainText('not for the key of the request');
+  await expect(asking.getByRole('alert')).toContainText('does not match the key of the request');
   await examine(page, 'authority-refused');
   await asking.getByRole('button', { name: 'Cancel' }).click();
   await examineInAll(page, 'authority-requested');

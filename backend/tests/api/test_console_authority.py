@@ -112,7 +112,7 @@ async def test_a_certificate_that_does_not_serve(client: httpx.AsyncClient) -> N
     await client.post(f"{PATH}/request")
     reply = await client.post(f"{PATH}/announce", json={"certificate": root().pem})
     assert (reply.status_code, reply.json()["field"]) == (400, "certificate")
-    assert "not for the key of the request" in reply.json()["description"]
+    assert "does not match the key of the request" in reply.json()["description"]
     assert (await told(client))["request"] is not None, "the next attempt can be better"
     own = await client.post(f"{PATH}/announce")
     assert (own.status_code, own.json()["error_code"]) == (409, "authority_requested"), "its key would be lost"
@@ -183,10 +183,10 @@ async def test_an_agent_that_refuses_is_told_of_while_the_order_waits(
     assert (refused.status_code, wrote) == (409, [200])
     assert "node 2: its disk is full" in refused.json()["description"]
     said = [
-        event["description"] for event in (await client.get("/v1/logs")).json() if "not told" in event["description"]
+        event["description"] for event in (await client.get("/v1/logs")).json() if "could not be sent" in event["description"]
     ]
     assert said == [
-        "The agent of node 2 was not told which authorities to trust: its disk is full. It is tried again every minute."
+        "The trusted CAs could not be sent to the agent of node 2: its disk is full. The console retries every minute."
     ]
 
 

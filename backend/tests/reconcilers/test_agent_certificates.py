@@ -115,7 +115,7 @@ async def test_a_failure_is_told_once_and_again_when_it_is_another_one(
     assert "its disk is full" in sentence
     agents.requests[1] = "nonsense"
     await loop.look(NOW)
-    assert "request cannot be read" in (await told(console, "node_certificate_failed"))[1]
+    assert "request is not readable" in (await told(console, "node_certificate_failed"))[1]
     agents.requests[1], agents.refuse = REQUEST, {}
     await loop.look(NOW)
     assert len(await told(console, "node_certificate_renewed")) == 1

@@ -277,7 +277,7 @@ async def test_who_cannot_renew_is_named_and_tried_again_soon(
     agents.requests[2] = "nonsense"
     await loops.turn()
     told = await waiting(console)
-    assert "request cannot be read" in told[2]
+    assert "request is not readable" in told[2]
     assert told[3] == "its agent serves a certificate of the previous CA"
     agents.requests = dict.fromkeys((1, 2, 3), REQUEST)
     await status(console, 3, "unreachable")
@@ -316,5 +316,5 @@ async def test_an_authority_that_may_not_sign_for_everybody_is_not_changed_to(
         assert node is not None
         node.addr = "10.9.0.1"
     await loops.turn()
-    with pytest.raises(Conflict, match=r"for 10\.9\.0\.1 is not taken: excluded subtree violation"):
+    with pytest.raises(Conflict, match=r"for 10\.9\.0\.1 are rejected: excluded subtree violation"):
         await switch(console)

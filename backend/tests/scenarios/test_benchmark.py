@@ -73,7 +73,7 @@ def test_a_scenario_from_the_command_line(cluster: LocalCluster, tmp_path: Path)
         )
         assert found == status, said
         assert any("ops/s" in line for line in said)
-    with pytest.raises(bench_run.RunError, match="no database nowhere"):
+    with pytest.raises(bench_run.RunError, match="database nowhere does not exist"):
         bench_run.run(cluster.api, str(scenario), ["nowhere"], scale=1.0, watch=False, overwrite=False)
 
 

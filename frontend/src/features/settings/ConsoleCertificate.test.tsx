@@ -93,11 +93,11 @@ describe('ConsoleCertificate', () => {
   it('shows in the dialog why a certificate is invalid', async () => {
     refusal = {
       error_code: 'invalid_certificate',
-      description: 'The key is not that of CN=a, the first certificate.',
+      description: 'The key does not match CN=a, the first certificate.',
     };
     show();
     await check();
-    await screen.findByText(/not that of CN=a/);
+    await screen.findByText(/does not match CN=a/);
     expect(screen.queryByText('Install this certificate?')).toBeNull();
     screen.getByText('Install certificate');
   });
