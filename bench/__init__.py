@@ -1,1 +1,1 @@
-"""What `make bench` measures. See README.md beside this file."""
+"""Benchmarks of `make bench`. See README.md in this directory."""

@@ -1,7 +1,8 @@
-"""`python -m bench [--smoke] [NAME…]`: all benchmarks, or those named: small, sixty, paper, failover,
-failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection,
-endpoint, load, agreement, engine, tier, tier-memory; and only when they are named run-page, an hour, and engines, two side by side.
-With `--smoke` as little of each as shows that it works."""
+"""`python -m bench [--smoke] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover, failover-silent,
+failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, endpoint, load, agreement, engine, tier,
+tier-memory. Two run only when named: run-page (an hour) and engines (compares two engines). With `--smoke`, each runs in a short
+form.
+"""
 
 import os
 import signal
@@ -32,7 +33,7 @@ from bench.wires import wires
 from shardboard.lifeline import lifeline
 
 NAMED = ("run-page", "engines")
-"""They take so long that they run only when they are named."""
+"""Benchmarks that run only when named, because they take very long."""
 
 
 def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
@@ -66,19 +67,19 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
 
 
 def main() -> int:
-    """Exit status 1 when a limit was missed."""
+    """Return exit status 1 if a limit was missed."""
     report = Report()
-    # Not the default action, which would skip all clean-up; the lifeline is for SIGKILL.
+    # The default action would skip all clean-up; the lifeline is for SIGKILL.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     names = [name for name in sys.argv[1:] if name != "--smoke"]
     if "--smoke" in sys.argv[1:]:
         return smoke(names or [name for name in _benchmarks(report, Path()) if name not in SAME])
-    # Short names: a browser has a socket below, whose path may have 107 bytes.
+    # Short names: a browser uses a socket below this directory, whose path is limited to 107 bytes.
     with (
         tempfile.TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
         lifeline(Path(directory)),
     ):
-        # Whatever a benchmark starts inherits it, so the lifeline finds it.
+        # All child processes inherit it, so the lifeline finds them.
         os.environ["TMPDIR"] = tempfile.tempdir = directory
         benchmarks = _benchmarks(report, Path(directory))
         for name in names or [name for name in benchmarks if name not in NAMED]:

@@ -1,8 +1,7 @@
-"""Does the latency that the page shows agree with what a client measures? One load, both views, the same seconds.
+"""Agreement of the latency in the web UI with that measured by a client: one load, both views, the same seconds.
 
-Requests take about half a millisecond in a shard and wait for one another there, so that both views are mostly of what they
-are meant to see. The rest of the client's view is the way there and back and the client's own wait for a processor, which
-nobody but it can see: run it on a machine that does nothing else.
+Requests take about half a millisecond in a shard and queue there, so most of both values is shard time. The client's value also
+contains the network and its own wait for a CPU, which only the client can measure. Run this on an otherwise idle machine.
 """
 
 import csv
@@ -17,13 +16,13 @@ from shardboard.local import LocalCluster, ok, private_cluster
 
 CONNECTIONS = 6
 WINDOW = 10
-"""Seconds of the intervals that are compared with the whole run."""
+"""Length of the compared intervals in seconds."""
 REQUESTS = scaled(200_000, 5_000)
 SCRIPT = "local i = 0 while i < 20000 do i = i + 1 end return redis.call('get', KEYS[1])"
 
 
 def agreement(report: Report, root: Path) -> None:
-    """P50 and P99 of a database of three shards, as valkey-benchmark and as the endpoint's histograms have them."""
+    """Compare P50 and P99 of a database with three shards, as measured by valkey-benchmark and by the endpoint's histograms."""
     cluster = private_cluster(root, nodes=3)
     try:
         cluster.start_console()
@@ -62,12 +61,12 @@ def _created(cluster: LocalCluster) -> dict[str, Any]:
         found.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
         return bool(found["status"] == "active")
 
-    cluster.until(active, "the database is not active")
+    cluster.until(active, "the database did not become active")
     return found
 
 
 def _load(host: str, port: int) -> dict[str, float]:
-    """Microseconds by name, as the client saw them."""
+    """Return latencies in microseconds by name, as measured by the client."""
     arguments = ["-h", host, "-p", str(port), "-c", str(CONNECTIONS), "-n", str(REQUESTS), "-r", "100000", "--csv"]
     command = ["valkey-benchmark", *arguments, "--precision", "3", "EVAL", SCRIPT, "1", "key:__rand_int__"]
     said = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -77,10 +76,10 @@ def _load(host: str, port: int) -> dict[str, float]:
 
 
 def _shown(cluster: LocalCluster, uid: int, began: float, ended: float) -> dict[str, float]:
-    """The medians of the intervals of ten seconds that lie inside the run."""
+    """Return the medians over the ten-second intervals within the run."""
     first, last = _interval(began, ended) or (0, 0)
     if not last:
-        raise ValueError(f"the run of {ended - began:.0f} s holds no interval of {WINDOW} s; raise REQUESTS")
+        raise ValueError(f"the run of {ended - began:.0f} s contains no interval of {WINDOW} s; increase REQUESTS")
     wanted = {"interval": "10sec", "metrics": "p50_latency,p99_latency"}
     inside: list[dict[str, Any]] = []
 
@@ -89,12 +88,12 @@ def _shown(cluster: LocalCluster, uid: int, began: float, ended: float) -> dict[
         inside[:] = [entry for entry in found if first <= _epoch(entry["stime"]) < last and "p99_latency" in entry]
         return len(inside) == (last - first) // WINDOW
 
-    cluster.until(told, "the endpoint's latency is not stored")
+    cluster.until(told, "the endpoint's latency was not stored")
     return {name: sorted(entry[f"{name}_latency"] for entry in inside)[len(inside) // 2] for name in ("p50", "p99")}
 
 
 def _interval(began: float, ended: float) -> tuple[int, int] | None:
-    """What the run holds of whole intervals, from the first to the end of the last."""
+    """Return start and end of the complete intervals within the run; None if there are none."""
     first, last = (int(began) // WINDOW + 1) * WINDOW, int(ended) // WINDOW * WINDOW
     return (first, last) if last > first else None
 

@@ -1,4 +1,4 @@
-"""Clients in processes of their own, what they saw, and the machine that all share."""
+"""Clients in separate processes, their records, and the machine that they share."""
 
 import json
 import math
@@ -17,7 +17,7 @@ AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 class ClientRecord:
-    """What a client saw, from its first request to its last."""
+    """Requests of a client, from the first to the last."""
 
     def __init__(self, told: dict[str, Any]) -> None:
         self.errors: list[str] = told["errors"]
@@ -25,16 +25,16 @@ class ClientRecord:
         self._samples: list[tuple[float, float]] = told["samples"]
 
     def between(self, first: float, last: float) -> "Latencies":
-        """Of the requests that were due in this time (Unix seconds)."""
+        """Return the latencies of the requests that were due in this time (Unix seconds)."""
         return Latencies(sorted(took for due, took in self._samples if first <= due < last))
 
     def per_second(self) -> float:
-        """Requests, on average."""
+        """Return the average number of requests per second."""
         return len(self._samples) / (self._samples[-1][0] - self._samples[0][0])
 
 
 class Latencies:
-    """From when each request was due; milliseconds."""
+    """Latencies in milliseconds, measured from when each request was due."""
 
     def __init__(self, seconds: Sequence[float]) -> None:
         self._sorted = seconds
@@ -49,7 +49,7 @@ class Latencies:
 
 
 class Client:
-    """`python -m module arguments`, at work from `with` on until `end`."""
+    """Runs `python -m module arguments` from entering the context until `end`."""
 
     def __init__(self, module: str, *arguments: object) -> None:
         self._command = [sys.executable, "-m", module, *map(str, arguments)]
@@ -65,23 +65,25 @@ class Client:
             self._process.kill()
 
     def end(self) -> ClientRecord:
-        """Raises TimeoutExpired."""
+        """Stop the client and return its record. Raises TimeoutExpired."""
         told, _ = self._process.communicate("stop\n", timeout=120)
         return ClientRecord(json.loads(told))
 
 
 def traffic(host: str, port: int, keys: int) -> Client:
-    """One user after the other, 200 requests a second, who follow redirections: a load that leaves room for what is measured."""
+    """Return a client with sequential requests, 200 per second, that follows redirections: a low load that does not disturb
+    measurements.
+    """
     return Client("bench.traffic", host, port, keys)
 
 
 def open_loop(host: str, port: int, rate: float) -> Client:
-    """`rate` requests a second, each to its shard when it is due."""
+    """Return a client with `rate` requests per second, each sent to its shard when it is due."""
     return Client("bench.openloop", host, port, rate)
 
 
 def saturation(host: str, port: int) -> float:
-    """Requests a second that such a client gets answered at most."""
+    """Return the maximum number of replies per second that such a client gets."""
     with open_loop(host, port, 0) as client:
         time.sleep(SATURATED_SECONDS)
         return client.end().per_second()
@@ -89,16 +91,16 @@ def saturation(host: str, port: int) -> float:
 
 @contextmanager
 def one_machine_for_all() -> Iterator[str]:
-    """Yields a note on how the processor is shared.
+    """Yield a note on how CPU time is shared.
 
-    A kernel with autogroup (sched(7)) gives each session an equal part of it, and priorities count only within one. That is
-    made for desktops; services and containers, which have control groups of their own, never see it.
+    A kernel with autogroup (sched(7)) gives each session an equal share, and priorities only count within a session. It is intended
+    for desktops; services and containers, which use separate control groups, are not affected.
     """
     try:
         before = AUTOGROUP.read_text()
         AUTOGROUP.write_text("0")
     except OSError:
-        yield " (autogroup as it is)"
+        yield " (autogroup unchanged)"
         return
     try:
         yield " (autogroup off)"

@@ -1,4 +1,4 @@
-"""What watching hundreds of real shards costs, on the nodes, in the browser, and beside redis_exporter and Prometheus."""
+"""Cost of monitoring hundreds of real shards: on the nodes, in the browser, and compared with redis_exporter and Prometheus."""
 
 import json
 import shutil
@@ -20,18 +20,18 @@ from shardboard.loopback import free_port
 SHARDS, NODES = 512, 26
 SECONDS = counted("SECONDS", 600, 3)
 SETTLE = scaled(15, 5)
-"""Seconds after the creation before anything is measured."""
+"""Seconds between the creation and the first measurement."""
 ENGINES, PROXIES = "engines", "proxies"
 REPLIES = 5
 STORED = 3
-"""Seconds after which the newest second is certainly in the store."""
+"""Seconds after which the newest second is in the store."""
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
 EXPORTERS = ("redis_exporter", "prometheus-redis-exporter")
-"""The program as Go and as Debian name it."""
+"""Name of the program upstream and in Debian."""
 
 
 def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: int = NODES) -> None:
-    """One database of primaries only; the exporters, where they are installed, look at the very same processes."""
+    """Measure one database of primaries only. The exporters, if installed, monitor the same processes."""
     cluster = private_cluster(directory, nodes=nodes)
     competitors: list[psutil.Popen] = []
     try:
@@ -79,18 +79,18 @@ def _create(cluster: LocalCluster, shards: int) -> int:
     def active() -> bool:
         try:
             bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status,status_detail"}))
-        except httpx.TimeoutException:  # hundreds of processes start at once
+        except httpx.TimeoutException:  # hundreds of processes are starting
             return False
         if bdb["status"] == "creation-failed":
             raise RuntimeError(bdb["status_detail"])
         return bool(bdb["status"] == "active")
 
-    cluster.until(active, "the database does not become active", 600)
+    cluster.until(active, "the database did not become active", 600)
     return uid
 
 
 def _used(cluster: LocalCluster) -> dict[str, tuple[float, int]]:
-    """CPU seconds and resident bytes by name: console, agents, and all engines and all proxies together."""
+    """Return CPU seconds and resident bytes by name: console, agents, all engines together and all proxies together."""
     found = {}
     for name, child in cluster.children.items():
         process = psutil.Process(child.pid)
@@ -123,7 +123,7 @@ def _report(
 
 
 def _report_replies(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
-    """How long the console needs for the two largest replies while it collects."""
+    """Measure the console's two largest replies while it collects."""
     now = int(time.time())
     query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": now - 300, "to": now, "max_points": 4000}
     for path, parameters, limit in (("/v1/history", query, 1.0), ("/v1/shards", {}, 0.5)):
@@ -141,7 +141,7 @@ def _lost_agents(cluster: LocalCluster) -> int:
 
 
 def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int) -> int:
-    """Shard-seconds without a value, as the charts would show them."""
+    """Return the number of shard-seconds without a value, as in the charts."""
     query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
     found = ok(cluster.api.get("/v1/history", params=query))
     assert found["step"] == 1
@@ -150,11 +150,11 @@ def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int)
 
 
 def _competitors(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Popen]:
-    """redis_exporter and Prometheus, scraping every shard each second; none when they are not installed."""
+    """Start redis_exporter and Prometheus, which scrape every shard each second. Return no processes if they are not installed."""
     exporter = next((found for name in EXPORTERS if (found := shutil.which(name))), None)
     prometheus = shutil.which("prometheus")
     if exporter is None or prometheus is None:
-        print("      not compared: needs prometheus and prometheus-redis-exporter (Debian packages) on PATH")
+        print("      not compared: prometheus and prometheus-redis-exporter (Debian packages) are not on PATH")
         return []
     address, listen = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
@@ -183,10 +183,10 @@ def _competitors(directory: Path, cluster: LocalCluster, uid: int) -> list[psuti
 
 
 def _compare(report: Report, cluster: LocalCluster, competitors: list[psutil.Popen]) -> None:
-    """Both at the same time, so that both suffer the same machine."""
+    """Measure both at the same time, so that both are affected equally by the machine."""
     time.sleep(SETTLE)
     ours = [psutil.Process(child.pid) for child in cluster.children.values()]
     before, theirs = _seconds(ours), _seconds(competitors)
     time.sleep(min(SECONDS, 60))
     ratio = (_seconds(ours) - before) / (_seconds(competitors) - theirs)
-    report.limit("our processor time beside redis_exporter and Prometheus at 1 s", ratio, 0.5, "x")
+    report.limit("our CPU time / that of redis_exporter and Prometheus at 1 s", ratio, 0.5, "x")

@@ -1,4 +1,4 @@
-"""How long a database takes to come to life: ours against `valkey-cli --cluster create`, and large ones."""
+"""Time to create a database: compared with `valkey-cli --cluster create`, and for large databases."""
 
 import re
 import secrets
@@ -23,7 +23,7 @@ STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
 
 
 def small(report: Report, directory: Path) -> None:
-    """6 primaries + 6 replicas on 3 nodes, alternating with valkey-cli on the same addresses."""
+    """Measure 6 primaries + 6 replicas on 3 nodes, alternating with valkey-cli on the same addresses."""
     cluster = private_cluster(directory / "console", nodes=3)
     ours, theirs = [], []
     try:
@@ -36,19 +36,20 @@ def small(report: Report, directory: Path) -> None:
         cluster.stop()
         cluster.kill_shards()
     report.fact("6+6 shards on 3 nodes, POST to active with replicas in sync", ours, "s")
-    report.fact("the same by valkey-cli --cluster create until replicas are in sync", theirs, "s")
+    report.fact("the same with valkey-cli --cluster create, until replicas are in sync", theirs, "s")
     report.limit("ratio of the medians", median(ours) / median(theirs), 0.5, "x")
 
 
 def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: float, encrypted: bool = True) -> None:
-    """Primaries only, nothing else running. Every shard shakes hands with every other one, twice: on one small machine hundreds
-    of them take minutes for that, on as many machines as nodes seconds."""
+    """Measure primaries only, with nothing else running. Each shard performs two handshakes with each other one: on one small
+    machine, hundreds of shards need minutes for that; on as many machines as nodes, seconds.
+    """
     cluster = private_cluster(directory, nodes=nodes)
     try:
         cluster.start_console()
         cluster.start_agents()
         seconds = _create(cluster, shards, replication=False, encrypted=encrypted)
-        how = "" if encrypted else " (in clear)"
+        how = "" if encrypted else " (unencrypted)"
         report.limit(f"{shards} primaries on {nodes} nodes, POST to active{how}", seconds, limit, "s")
     finally:
         cluster.stop()
@@ -56,23 +57,24 @@ def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: fl
 
 
 def _create(cluster: LocalCluster, shards: int, *, replication: bool, encrypted: bool) -> float:
-    """Seconds until active; the database is deleted again."""
+    """Return the seconds until the database is active, and delete it."""
     uid, seconds = create(cluster, shards, replication=replication, encrypted=encrypted)
     delete(cluster, uid)
     return seconds
 
 
 def delete(cluster: LocalCluster, uid: int) -> None:
-    """A database, until it is gone."""
+    """Delete a database and wait until it is gone."""
     ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
-    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database is not deleted", 120)
+    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database was not deleted", 120)
 
 
 def create(
     cluster: LocalCluster, shards: int, *, replication: bool, encrypted: bool = False, **others: Any
 ) -> tuple[int, float]:
-    """Uid of a new database, and the seconds from POST until it is active. Benches that speak to shards themselves have it in
-    clear; `others` are fields in place of the usual ones."""
+    """Return the uid of a new database, and the seconds from POST until it is active. Benchmarks that access shards directly use
+    unencrypted connections. `others` are fields that override the defaults.
+    """
     wanted: dict[str, Any] = {
         "name": "bench",
         "memory_size": 0,
@@ -100,7 +102,7 @@ def create(
 
 
 def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
-    """The same processes and settings, but without a generated nodes.conf, formed by valkey-cli."""
+    """Measure the same processes and settings without a generated nodes.conf, with valkey-cli creating the cluster."""
     shutil.rmtree(directory, ignore_errors=True)
     bdb = BdbSpec(
         uid=1,
@@ -146,7 +148,7 @@ def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
 
 
 def all_to_default(conf: str) -> str:
-    """As which valkey-cli comes; clients of ours may not do what it has to."""
+    """Give all rights to the default user that valkey-cli uses; clients of our databases lack some of them."""
     return re.sub(r"^user default .*$", "user default on nopass ~* &* +@all", conf, flags=re.MULTILINE)
 
 
@@ -166,5 +168,5 @@ def _until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
     while not condition():
         if time.monotonic() > deadline:
-            raise RuntimeError("valkey-cli's cluster does not come up")
+            raise RuntimeError("valkey-cli's cluster did not become ready")
         time.sleep(0.02)

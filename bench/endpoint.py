@@ -1,4 +1,4 @@
-"""What the endpoint costs, against direct access and nutcracker; measured by engine/bench, which prints its rows."""
+"""Cost of the endpoint, compared with direct access and nutcracker. engine/bench measures it and prints its rows."""
 
 import subprocess
 import sys
@@ -11,17 +11,17 @@ PACE = ["cargo", "build", "--quiet", "--release", "--locked", "--bins", "--examp
 
 
 def endpoint(report: Report) -> None:
-    """Throughput, processor time, memory and added latency of the proxy."""
+    """Measure throughput, CPU time, memory and added latency of the proxy."""
     subprocess.run(PACE, cwd=ENGINE, check=True)
     repeat(report, [sys.executable, str(ENGINE / "bench")])
 
 
 def repeat(report: Report, command: list[str]) -> None:
-    """What that process prints."""
+    """Repeat the output of a process."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as rows:
         assert rows.stdout is not None
         for line in rows.stdout:
             report.repeat(line.rstrip())
-    # 1 says that a limit was missed, which the rows have said already; as does the traceback of anything else.
+    # Status 1 means that a limit was missed, which the rows show; other failures print a traceback.
     if rows.returncode > 1:
         raise subprocess.CalledProcessError(rows.returncode, rows.args)

@@ -1,6 +1,6 @@
-"""Two engines side by side: the same benchmarks with the one that the set-up built and with the distribution's, in turn.
+"""Comparison of two engines: the same benchmarks with the engine that the setup built and with the distribution's, in turn.
 
-`SHARDBOARD_BENCH_ENGINES` names others: paths with a colon between them.
+`SHARDBOARD_BENCH_ENGINES` names others: paths separated by colons.
 """
 
 import os
@@ -28,7 +28,7 @@ LINE = re.compile(r"(?:ok  |MISS|    )  (?P<what>.+): (?:median )?(?P<value>[\d.
 
 
 def engines(report: Report, directory: Path) -> None:
-    """Every row with each engine, one engine after the other, so that a machine that slows down slows both."""
+    """Run each benchmark with each engine in turn, so that a slower machine affects both."""
     chosen = _chosen()
     found: dict[str, dict[str, str]] = {}
     for row in ROWS:
@@ -42,20 +42,20 @@ def engines(report: Report, directory: Path) -> None:
 
 
 def table(versions: Sequence[str], found: Mapping[str, Mapping[str, str]]) -> str:
-    """In Markdown, for a decision's page."""
+    """Return a Markdown table for an ADR."""
     lines = [f"| | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|"]
     lines += [f"| {what} | {' | '.join(told.get(each, '–') for each in versions)} |" for what, told in found.items()]
     return "\n".join(lines)
 
 
 def engine(report: Report, directory: Path) -> None:
-    """What the engine that is chosen costs when nobody asks it, and how much its shards serve."""
+    """Measure idle cost and throughput of the selected engine."""
     cluster = private_cluster(directory, nodes=3)
     try:
         cluster.start_console()
         cluster.start_agents()
         uid, _ = create(cluster, 6, replication=True)
-        report.fact("6+6 idle shards, processor time", [_idle(cluster)], "cores")
+        report.fact("6+6 idle shards, CPU time", [_idle(cluster)], "cores")
         address, port = _primary(cluster, uid)
         for depth in (1, 16):
             rates = [_rates(address, port, depth) for _ in range(ROUNDS)]
@@ -67,14 +67,14 @@ def engine(report: Report, directory: Path) -> None:
 
 
 def _chosen() -> dict[str, str]:
-    """Paths by version, the newest as the set-up has it first."""
+    """Return engine paths by version, starting with the setup's engine."""
     named = os.environ.get("SHARDBOARD_BENCH_ENGINES")
     paths = named.split(":") if named else [engine_path("valkey-server") or "valkey-server", DISTRIBUTION]
     return {version: path for path in paths if (version := engine_version(path))}
 
 
 def _run(row: str, engine: str, directory: Path) -> list[str]:
-    """What it reports with that engine, also for the processes that it starts by hand, which it looks for on PATH."""
+    """Return the report lines with that engine. It is also put on PATH, for processes that the benchmark starts itself."""
     binaries = directory / "bin"
     binaries.mkdir(parents=True, exist_ok=True)
     (binaries / "valkey-server").unlink(missing_ok=True)
@@ -89,12 +89,12 @@ def _run(row: str, engine: str, directory: Path) -> list[str]:
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith(("ok  ", "MISS", "      "))]
     if not lines:
-        raise RuntimeError(f"{row} with {engine} ended with status {done.returncode} and reported nothing")
+        raise RuntimeError(f"{row} with {engine} exited with status {done.returncode} without results")
     return lines
 
 
 def _idle(cluster: LocalCluster) -> float:
-    """Cores that all shards take together."""
+    """Return the cores used by all shards together."""
     shards = [
         process
         for process in psutil.process_iter(["name", "cwd"])
@@ -105,7 +105,7 @@ def _idle(cluster: LocalCluster) -> float:
         return sum(sum(shard.cpu_times()[:2]) for shard in shards)
 
     before = spent()
-    psutil.wait_procs(shards, timeout=IDLE_SECONDS)  # none of them ends: it is the time that is measured
+    psutil.wait_procs(shards, timeout=IDLE_SECONDS)  # none of them ends; this measures the elapsed time
     return (spent() - before) / IDLE_SECONDS
 
 
@@ -115,7 +115,7 @@ def _primary(cluster: LocalCluster, uid: int) -> tuple[str, int]:
 
 
 def _rates(address: str, port: int, depth: int) -> dict[str, float]:
-    """Requests per second of all primaries together, by a client that goes to each of them."""
+    """Return requests per second of all primaries together, for a client that uses all of them."""
     command = ["valkey-benchmark", "-h", address, "-p", str(port), "--cluster", "-P", str(depth)]
     command += ["-n", str(REQUESTS), "-d", "100", "-r", "100000", "-t", "set,get", "--csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)

@@ -1,4 +1,4 @@
-"""How soon writes to the slots of a lost node are good again: 6+6 shards on 3 nodes, under mixed load."""
+"""Time until writes to the slots of a lost node succeed again: 6+6 shards on 3 nodes, under mixed load."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ FREEZES = counted("FREEZES", 10, 1)
 
 
 def killed(report: Report, directory: Path) -> None:
-    """Processes killed, connections reset; the same database again once it is whole."""
+    """Kill processes, so that connections are reset. Repeat on the same database after it has recovered."""
     rounds = _rounds(directory, KILLS, kill)
     _gaps(report, "node killed", rounds, 0.6, 1.5)
     lost = sum(each.lost for each in rounds)
@@ -24,11 +24,11 @@ def killed(report: Report, directory: Path) -> None:
 
 
 def silent(report: Report, directory: Path) -> None:
-    """Processes frozen: connections stay open and nobody answers."""
+    """Freeze processes: connections stay open and get no replies."""
     rounds = _rounds(directory, FREEZES, freeze)
     _gaps(report, "node silent", rounds, 1.5, 3.0)
-    # A primary that is frozen has acknowledged what it had not sent yet: replication is asynchronous.
-    report.fact("node silent: acknowledged writes lost in each", [float(each.lost) for each in rounds], "writes")
+    # A frozen primary has acknowledged writes that it had not sent yet: replication is asynchronous.
+    report.fact("node silent: acknowledged writes lost per round", [float(each.lost) for each in rounds], "writes")
 
 
 def _rounds(directory: Path, count: int, strike: Callable[[LocalCluster], Callable[[str], Struck]]) -> list[Round]:
@@ -41,10 +41,10 @@ def _rounds(directory: Path, count: int, strike: Callable[[LocalCluster], Callab
 
 def _gaps(report: Report, what: str, rounds: list[Round], middle: float, worst: float) -> None:
     gaps = [gap for each in rounds for gap in each.gaps]
-    report.fact(f"{what}: writes to its slots good again", gaps, "s")
+    report.fact(f"{what}: time until writes to its slots succeed", gaps, "s")
     report.limit(f"{what}: median", median(gaps), middle, "s")
     report.limit(f"{what}: worst", max(gaps), worst, "s")
-    report.fact(f"{what}: longest wait at living nodes", [each.waited for each in rounds], "s")
+    report.fact(f"{what}: longest wait at other nodes", [each.waited for each in rounds], "s")
     refused = [said for each in rounds for said in each.refused]
     note = f" ({'; '.join(sorted(set(refused)))})" if refused else ""
-    report.limit(f"{what}: writes refused by primaries of living nodes", len(refused), 0, "writes", note)
+    report.limit(f"{what}: writes refused by primaries of other nodes", len(refused), 0, "writes", note)

@@ -1,5 +1,6 @@
-"""For how long planned handovers keep writes waiting: six pairs under load, all leads handed over again and again, by the console
-and by valkey-cli one after the other."""
+"""Time that planned failovers block writes: six pairs under load, all primaries switched over repeatedly, by the console and by
+valkey-cli one after the other.
+"""
 
 import subprocess
 import time
@@ -18,14 +19,14 @@ from shardboard.local import LocalCluster, ok
 
 HANDOVERS = counted("HANDOVERS", 100, 6)
 RATE = scaled(5_000, 1_000)
-"""Requests a second of the load generator at the endpoint, half of them writes."""
+"""Requests per second of the load generator at the endpoint, half of them writes."""
 SETTLE = 0.3
 """Seconds of writing before and after."""
 MANAGED = ("--user", "shardboard", "--no-auth-warning", "-a")
 
 
 def handover(report: Report, directory: Path) -> None:
-    """Rounds of six, ours and theirs alternating on the same database."""
+    """Run rounds of six, alternating between console and valkey-cli on the same database."""
     subprocess.run(BUILD, cwd=ENGINE, check=True)
     ours: list[float] = []
     theirs: list[float] = []
@@ -41,11 +42,11 @@ def handover(report: Report, directory: Path) -> None:
                 ]
                 lost += seen.missing() if change is _console else 0
         tries = [each for each in ok(cluster.api.get("/v1/logs")) if each["type"] == "shard_handover_failed"]
-    report.fact("planned handover, longest time without a write to a slot", ours, "s")
-    report.fact("the same, one after the other by valkey-cli CLUSTER FAILOVER", theirs, "s")
-    note = f" ({len(tries)} orders repeated)" if tries else ""
-    report.limit(f"{len(ours)} planned handovers under load, longest of all", max(ours), 0.5, "s", note)
-    report.limit("ratio of the longest to valkey-cli's", max(ours) / max(theirs), 1.5, "x")
+    report.fact("planned failover, longest time without a write to a slot", ours, "s")
+    report.fact("the same with valkey-cli CLUSTER FAILOVER, one after the other", theirs, "s")
+    note = f" ({len(tries)} attempts repeated)" if tries else ""
+    report.limit(f"{len(ours)} planned failovers under load, longest", max(ours), 0.5, "s", note)
+    report.limit("ratio of the longest to that of valkey-cli", max(ours) / max(theirs), 1.5, "x")
     report.limit(
         "writes refused", len(refused), 0, "writes", f" ({'; '.join(sorted(set(refused)))})" if refused else ""
     )
@@ -78,7 +79,7 @@ def _load(cluster: LocalCluster, uid: int, directory: Path) -> Iterator[None]:
         try:
             yield
             if process.poll() is not None:
-                raise RuntimeError(f"the load ended early, with status {process.returncode}")
+                raise RuntimeError(f"the load ended early with status {process.returncode}")
         finally:
             process.terminate()
 
@@ -86,18 +87,18 @@ def _load(cluster: LocalCluster, uid: int, directory: Path) -> Iterator[None]:
 def _watched(
     cluster: LocalCluster, uid: int, change: Callable[[LocalCluster, Sequence[dict[str, Any]]], None]
 ) -> Writers:
-    """All six leads change hands while a client writes to each."""
+    """Switch over all six primaries while a client writes to each."""
     whole(cluster, uid)
     before = rows(cluster, uid)
     with Writers(before) as writers:
-        cluster.until(writers.all_write, "the writers do not get through")
+        cluster.until(writers.all_write, "the writers did not succeed")
         time.sleep(SETTLE)
         change(cluster, before)
         time.sleep(SETTLE)
     primaries = {row["uid"] for row in before if row["role"] == "master"}
     cluster.until(
         lambda: primaries.isdisjoint(row["uid"] for row in rows(cluster, uid) if row["role"] == "master"),
-        "not all leads changed hands",
+        "not all primaries were switched over",
     )
     return writers
 
@@ -112,7 +113,7 @@ def _console(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None:
             raise RuntimeError(str(action))
         return bool(action["status"] == "completed")
 
-    cluster.until(ended, "the handovers do not end", 180)
+    cluster.until(ended, "the planned failovers did not end", 180)
 
 
 def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None:
@@ -122,7 +123,7 @@ def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None
             home = homes[str(row["uid"])]
             _tell(home, "CLUSTER", "FAILOVER")
             cluster.until(
-                lambda home=home: "role:master" in _tell(home, "INFO", "replication"), "valkey-cli's does not end"
+                lambda home=home: "role:master" in _tell(home, "INFO", "replication"), "the failover of valkey-cli did not end"
             )  # type: ignore[misc]
 
 

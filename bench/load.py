@@ -1,4 +1,4 @@
-"""The load generator against valkey-benchmark and a server that delays known amounts; measured by engine/bench."""
+"""The load generator, compared with valkey-benchmark and against a server with known delays; measured by engine/bench."""
 
 import subprocess
 import sys
@@ -10,6 +10,6 @@ BUILD = ["cargo", "build", "--quiet", "--release", "--locked", "--bin", "shardbo
 
 
 def load(report: Report) -> None:
-    """Peak, processor time, latencies of known delays, a chosen rate, an outage."""
+    """Measure peak throughput, CPU time, latencies with known delays, a fixed rate, and an outage."""
     subprocess.run(BUILD, cwd=ENGINE, check=True)
     repeat(report, [sys.executable, str(ENGINE / "bench"), "load"])

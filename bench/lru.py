@@ -1,4 +1,4 @@
-"""What an ideal LRU of some size would serve."""
+"""Hit ratio of an ideal LRU cache."""
 
 import math
 from collections.abc import Sequence
@@ -6,10 +6,11 @@ from itertools import pairwise
 
 
 def hit_ratio(weights: Sequence[float], sizes: Sequence[int], capacity: float) -> float:
-    """The share of requests that find their key among the `capacity` keys that were used last, when each request asks for a key by
-    chance; keys come in groups of `sizes`, of which each key has the same weight. The approximation of Che, Tung and Wang
-    (Hierarchical Web Caching Systems, 2002): a key is there if it was asked for within the time in which that many different ones
-    are."""
+    """Return the share of requests that hit one of the `capacity` most recently used keys, for independent random requests. Keys
+    are in groups of
+    `sizes`, with equal weight within a group. This is the approximation of Che, Tung and Wang (Hierarchical Web Caching Systems,
+    2002): a key is cached if it was requested within the time in which `capacity` different keys are requested.
+    """
     total = sum(weight * size for weight, size in zip(weights, sizes, strict=True))
     groups = [(weight / total, size) for weight, size in zip(weights, sizes, strict=True)]
     if capacity >= sum(sizes):
@@ -28,7 +29,7 @@ def hit_ratio(weights: Sequence[float], sizes: Sequence[int], capacity: float) -
 
 
 def gaussian(keys: int, width: float, groups: int = 4000) -> tuple[list[float], list[int]]:
-    """Weights and sizes of groups of neighbouring keys 1 to `keys`, asked for by a normal distribution about the middle one."""
+    """Return weights and sizes of groups of adjacent keys 1 to `keys`, with requests normally distributed around the middle key."""
     edges = [round(keys * number / groups) for number in range(groups + 1)]
     sizes = [last - first for first, last in pairwise(edges)]
     middles = [(first + last) / 2 for first, last in pairwise(edges)]

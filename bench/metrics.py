@@ -1,4 +1,4 @@
-"""What storing and reading metrics costs: 512 shards, every second and every roll-up, SQLite and PostgreSQL."""
+"""Cost of storing and reading metrics: 512 shards, each second and all roll-ups, on SQLite and PostgreSQL."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ ROUNDS = scaled(9, 1)
 
 
 def storing(report: Report) -> None:
-    """Both databases; PostgreSQL in a child, beside a private server."""
+    """Measure both databases; PostgreSQL in a child process with a private server."""
     with tempfile.TemporaryDirectory(prefix="shardboard-bench-") as name:
         asyncio.run(_measure(report, f"sqlite+aiosqlite:///{name}/console.db", "SQLite"))
     command = ["scripts/with-postgres", sys.executable, "-m", "bench.metrics"]
@@ -53,7 +53,7 @@ def storing(report: Report) -> None:
     for line in lines:
         report.repeat(line)
     if not lines:
-        raise RuntimeError("the part on PostgreSQL said nothing")
+        raise RuntimeError("the PostgreSQL part printed no results")
 
 
 async def _measure(report: Report, url: str, name: str) -> None:
@@ -69,7 +69,7 @@ async def _measure(report: Report, url: str, name: str) -> None:
 
 
 async def _archive(report: Report, store: Store, bus: Bus, name: str) -> None:
-    """Ten minutes of seconds as fast as they go, roll-ups and all."""
+    """Store ten minutes of samples as fast as possible, including roll-ups."""
     live = Live(bus)
     archived = Archive(store, bus, live)
     await archived.restore()
@@ -97,7 +97,7 @@ async def _archive(report: Report, store: Store, bus: Bus, name: str) -> None:
 
 
 async def _year(store: Store) -> None:
-    """As the archive would have left it: everything that is kept but the fine levels of shards, which no question reads."""
+    """Fill the store as the archive would, except for the finest resolutions of shards, which no query reads."""
     now = int(time.time())
     spans = {("shards", 300): 2 * DAY, ("shards", 900): 2 * DAY, ("bdbs", 43_200): YEAR, ("bdbs", 3_600): 31 * DAY}
     async with store.begin() as session:

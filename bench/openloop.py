@@ -1,8 +1,6 @@
-"""A client in a process of its own that waits for nobody: each request goes to its shard when it is due, whatever is still owed,
-as from users who know nothing of each other. `python -m bench.openloop HOST PORT RATE` reads and writes until its input ends, then
-prints what `bench.traffic` prints. It follows no redirections.
-
-Rate 0: one request at a time to each shard, each as soon as the one before is answered.
+"""Open-loop client in a separate process: it sends each request to its shard when it is due, even if earlier replies are pending,
+like independent users. `python -m bench.openloop HOST PORT RATE` reads and writes until its input ends, then prints the same as
+`bench.traffic`. It follows no redirections. Rate 0: one request at a time per shard, each as soon as the previous one is answered.
 """
 
 import json
@@ -23,18 +21,18 @@ SEED = 21
 
 
 class Shard:
-    """A connection, and what it owes."""
+    """A connection and its pending requests."""
 
     def __init__(self, host: str, port: int) -> None:
         self.connection = socket.create_connection((host, port), PATIENCE)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = hiredis.Reader(encoding="utf-8")
         self.owed: deque[tuple[float, int, str]] = deque()
-        """When each request was due, its place among the keys, and what was to be written; nothing when it was to be read."""
+        """For each pending request: due time, index of its key, and the value to write; empty for a read."""
 
 
 class Load:
-    """All shards of a cluster, and what was seen."""
+    """Load on all shards of a cluster, and its results."""
 
     def __init__(self, host: str, port: int) -> None:
         self.samples: list[tuple[float, float]] = []
@@ -52,7 +50,7 @@ class Load:
             self._poll.register(connection, select.EPOLLIN)
 
     def steadily(self, rate: float) -> None:
-        """`rate` requests a second, until the input ends."""
+        """Send `rate` requests per second until the input ends."""
         begun, running = time.time(), True
         while running:
             while (due := begun + self._number / rate) <= time.time():
@@ -60,7 +58,7 @@ class Load:
             running = self._receive(due - time.time())
 
     def at_most(self) -> None:
-        """As many as can be, until the input ends."""
+        """Send as many requests as possible until the input ends."""
         by_shard = {shard: [place for place, one in enumerate(self._by_key) if one is shard] for shard in self._by_key}
         running = True
         while running:
@@ -70,7 +68,7 @@ class Load:
             running = self._receive(PATIENCE)
 
     def wrong(self) -> int:
-        """How many keys do not hold what was last acknowledged."""
+        """Return how many keys do not have their last acknowledged value."""
         while any(shard.owed for shard in self._by_connection.values()):
             self._receive(PATIENCE)
         return sum(self._client.execute("GET", _key(place)) != value for place, value in self._written.items())
@@ -84,7 +82,7 @@ class Load:
         shard.connection.sendall(hiredis.pack_command(argv))  # type: ignore[arg-type]  # its stub knows one-element tuples only
 
     def _receive(self, seconds: float) -> bool:
-        """False when the input has ended."""
+        """Process replies. Return False if the input has ended."""
         running = True
         for number, _ in self._poll.poll(max(0.0, seconds)):
             if number == sys.stdin.fileno():

@@ -1,4 +1,4 @@
-"""A database that loses one node after the other, under load, and is whole again in between."""
+"""A database under load that loses one node at a time and recovers in between."""
 
 import random
 import time
@@ -21,21 +21,21 @@ SETTLE = 1.0
 
 @dataclass
 class Round:
-    """One lost node."""
+    """Results of one lost node."""
 
     gaps: list[float] = field(default_factory=list)
-    """Seconds until writes were good again, for each of its primaries."""
+    """Seconds until writes succeeded again, for each of its primaries."""
     lost: int = 0
-    """Acknowledged writes that nobody has any more."""
+    """Acknowledged writes that no shard has."""
     waited: float = 0.0
-    """The longest that primaries of living nodes kept a client waiting."""
+    """Longest time that primaries of other nodes kept a client waiting."""
     refused: list[str] = field(default_factory=list)
-    """What primaries of living nodes said to writes that came to nothing."""
+    """Errors of primaries of other nodes for failed writes."""
 
 
 @contextmanager
 def shop(directory: Path) -> Iterator[tuple[LocalCluster, int]]:
-    """Three nodes and a database of 6 primaries and 6 replicas, with mixed traffic beside what is measured."""
+    """Yield three nodes with a database of 6 primaries and 6 replicas."""
     cluster = private_cluster(directory, nodes=3)
     try:
         cluster.start_console()
@@ -53,19 +53,19 @@ def rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
 
 
 def whole(cluster: LocalCluster, uid: int) -> None:
-    """Wait until every shard runs, every replica is in sync, and nothing is being done any more."""
+    """Wait until all shards run, all replicas are in sync, and no action is running."""
 
     def settled() -> bool:
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         busy = [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
         return bool(bdb["shards_in_sync"] == bdb["shards_total"] and not busy)
 
-    cluster.until(settled, "the database is not whole again", 120)
+    cluster.until(settled, "the database did not recover", 120)
 
 
 @dataclass(frozen=True)
 class Struck:
-    """A node was taken away between these two moments of the monotonic clock."""
+    """Start and end of an injected node failure (monotonic clock), and how to undo it."""
 
     began: float
     done: float
@@ -73,19 +73,19 @@ class Struck:
 
 
 def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callable[[str], Struck]) -> Round:
-    """`strike` takes a node away."""
+    """Lose one node, injected by `strike`. Return the results after recovery."""
     whole(cluster, uid)
     before = rows(cluster, uid)
     leading = {row["address"] for row in before if row["role"] == "master"}
     victim = choice.choice(sorted(leading))
     with Writers(before) as writers:
-        cluster.until(writers.all_write, "the writers do not get through")
+        cluster.until(writers.all_write, "the writers did not succeed")
         time.sleep(SETTLE)
         lost = {row["pair"] for row in before if row["role"] == "master" and row["address"] == victim}
         struck = strike(victim)
         affected = [writers.by_pair[pair] for pair in lost]
         cluster.until(
-            lambda: all(writer.good_again(struck.done) is not None for writer in affected), "the lost slots stay lost"
+            lambda: all(writer.good_again(struck.done) is not None for writer in affected), "the lost slots did not recover"
         )
         time.sleep(SETTLE)
     struck.bring_back()
@@ -94,7 +94,7 @@ def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callabl
     made = Round(
         gaps=[again - struck.began for again in good],
         waited=max((writer.longest_wait(struck.began) for writer in living), default=0.0),
-        # A client that grew impatient asks the other server of the pair, which may be on the lost node.
+        # After a timeout a client tries the other server of the pair, which can be on the lost node.
         refused=[
             said for writer in living for sent, said in writer.refused if sent > struck.began and victim not in said
         ],
@@ -105,7 +105,7 @@ def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callabl
 
 
 def kill(cluster: LocalCluster) -> Callable[[str], Struck]:
-    """kill -9 of every process; connections are reset."""
+    """Return a function that kills (SIGKILL) all processes of a node; connections are reset."""
 
     def strike(victim: str) -> Struck:
         doomed = processes(cluster, victim)
@@ -113,14 +113,14 @@ def kill(cluster: LocalCluster) -> Callable[[str], Struck]:
         for process in doomed:
             process.kill()
         done = time.monotonic()
-        cluster.kill(victim)  # it is dead, and is reaped
+        cluster.kill(victim)  # already dead: this reaps it
         return Struck(began, done, cluster.start_agents)
 
     return strike
 
 
 def freeze(cluster: LocalCluster) -> Callable[[str], Struck]:
-    """SIGSTOP of every process: nothing is reset, nothing answers."""
+    """Return a function that stops (SIGSTOP) all processes of a node: connections stay open without replies."""
 
     def strike(victim: str) -> Struck:
         stopped = processes(cluster, victim)
@@ -138,7 +138,7 @@ def freeze(cluster: LocalCluster) -> Callable[[str], Struck]:
 
 
 def processes(cluster: LocalCluster, address: str) -> list[psutil.Process]:
-    """The agent of a node, what it runs, and its shards."""
+    """Return the agent of a node, its child processes, and its shards."""
     agent = psutil.Process(cluster.children[address].pid)
     found = {process.pid: process for process in (agent, *agent.children(recursive=True), *cluster.engines(address))}
     return list(found.values())

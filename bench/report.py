@@ -1,4 +1,4 @@
-"""One line per limit: what was measured, what it must not exceed or fall below, whether it holds."""
+"""Result lines: what was measured, the limit, and whether it was met."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -6,31 +6,31 @@ from statistics import median
 
 @dataclass
 class Report:
-    """Collects and prints results; `missed` counts the limits that did not hold."""
+    """Collects and prints results. `missed` counts the limits that were not met."""
 
     missed: int = 0
     lines: list[str] = field(default_factory=list)
 
     def limit(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
-        """`value` must be at most `limit`."""
+        """Report a value that must be at most `limit`."""
         holds = value <= limit
         self.missed += not holds
         self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (limit {limit:g} {unit}){note}")
 
     def least(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
-        """`value` must be at least `limit`."""
+        """Report a value that must be at least `limit`."""
         holds = value >= limit
         self.missed += not holds
         self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (at least {limit:g} {unit}){note}")
 
     def fact(self, what: str, values: list[float], unit: str) -> None:
-        """A series without a limit of its own: median and range."""
+        """Report median and range of values without a limit."""
         self._say(
             f"      {what}: median {median(values):.3g} {unit}, {min(values):.3g}-{max(values):.3g}, n={len(values)}"
         )
 
     def repeat(self, line: str) -> None:
-        """A line that another process reported."""
+        """Repeat a line that another process reported."""
         self.missed += line.startswith("MISS")
         self._say(line)
 

@@ -1,5 +1,6 @@
-"""From 3 to 6 primaries under load: how long it takes at both paces, and what a client notices, beside `valkey-cli` on the same
-machine."""
+"""Resharding from 3 to 6 primaries under load: duration at both paces and effects on a client, compared with `valkey-cli` on the
+same machine.
+"""
 
 import secrets
 import socket
@@ -25,14 +26,14 @@ from shardboard.local import LocalCluster, ok, private_cluster
 
 KEYS = counted("KEYS", 1_000_000, 2_000)
 BEFORE_SECONDS = scaled(30, 2)
-"""For how long the client is watched before anything moves."""
+"""Seconds of client traffic before anything moves."""
 GROWN = scaled(6, 4)
-"""Primaries in the end."""
+"""Number of primaries at the end."""
 CHUNK = 10_000
 
 
 def reshard(report: Report, directory: Path) -> None:
-    """Ours at both paces, then theirs, each with replicas and the same client."""
+    """Measure both paces, then valkey-cli, each with replicas and the same client."""
     size = f"3 to {GROWN} primaries, each with a replica, {KEYS} keys, under load"
     cluster = private_cluster(directory / "console", nodes=3)
     try:
@@ -41,11 +42,11 @@ def reshard(report: Report, directory: Path) -> None:
             cluster.start_agents()
             ours = _ours(cluster, "gentle")
             fast = _ours(cluster, "fast")
-            report.fact(f"{size}{sharing}, from the order to the end", [ours.seconds], "s")
+            report.fact(f"{size}{sharing}, from the request to the end", [ours.seconds], "s")
             report.fact("the same at fast pace", [fast.seconds], "s")
             cluster.kill_shards()
             theirs = _theirs(directory / "cli", cluster.addresses)
-        report.fact("valkey-cli --cluster rebalance of the same", [theirs.seconds], "s")
+        report.fact("the same with valkey-cli --cluster rebalance", [theirs.seconds], "s")
     finally:
         cluster.stop()
         cluster.kill_shards()
@@ -60,7 +61,7 @@ def reshard(report: Report, directory: Path) -> None:
 
 
 class Watched:
-    """One change, and what the client saw of it."""
+    """One change and its effects on the client."""
 
     def __init__(self, seen: ClientRecord, begun: float, ended: float) -> None:
         self.seconds = ended - begun
@@ -72,11 +73,11 @@ class Watched:
 
     def latency(self) -> str:
         before, during = self._before, self._during
-        return f" ({before.p99:.1f} ms before, {during.p99:.1f} ms meanwhile, {during.worst:.0f} ms at worst)"
+        return f" ({before.p99:.1f} ms before, {during.p99:.1f} ms during,  {during.worst:.0f} ms at worst)"
 
 
 def _watch(host: str, port: int, change: Callable[[], None]) -> Watched:
-    """Make the change while a client is at work."""
+    """Perform the change while a client is active."""
     with traffic(host, port, KEYS) as client:
         time.sleep(BEFORE_SECONDS)
         begun = time.time()
@@ -94,7 +95,7 @@ def _ours(cluster: LocalCluster, pace: ReshardingPace) -> Watched:
 
     def change() -> None:
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": GROWN}))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the slots do not move", 3600)
+        cluster.until(lambda: _status(cluster, uid) == "active", "the slots did not move", 3600)
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         if bdb["status_detail"]:
             raise RuntimeError(bdb["status_detail"])
@@ -110,7 +111,7 @@ def _status(cluster: LocalCluster, uid: int) -> str:
 
 
 def _fill(primaries: Sequence[tuple[tuple[str, int], slots.Ranges]]) -> None:
-    """All keys, each where its slot is."""
+    """Write all keys, each to the shard of its slot."""
     home = {slot: place for place, held in primaries for slot in slots.each(held)}
     connections = {place: socket.create_connection(place) for place, _ in primaries}
     for start in range(0, KEYS, CHUNK):
@@ -128,8 +129,7 @@ def _fill(primaries: Sequence[tuple[tuple[str, int], slots.Ranges]]) -> None:
 
 
 def _theirs(directory: Path, addresses: Sequence[str]) -> Watched:
-    """The same processes and settings, in the hands of valkey-cli: six primaries and their replicas, three of each without
-    slots."""
+    """Measure the same processes and settings with valkey-cli: six primaries and their replicas, three of each without slots."""
     places = [(addresses[index % 3], 20100 + index) for index in range(12)]
     with _processes(directory, places):
         hosts = [f"{address}:{port}" for address, port in places]
@@ -140,7 +140,7 @@ def _theirs(directory: Path, addresses: Sequence[str]) -> Watched:
                 _manage("add-node", host, hosts[0])
                 ids[host] = _tell(*_place(host), "CLUSTER", "MYID")
                 _settled(places, 6 + len(ids))
-            # Not by add-node: it does not wait until the replica has heard of its primary.
+            # Not with add-node, which does not wait until the replica knows its primary.
             follow = ("CLUSTER", "REPLICATE", ids[primary])
             _until(lambda host=replica, argv=follow: _tell(*_place(host), *argv) == "OK")  # type: ignore[misc]
         _settled(places, 6 + len(ids))
@@ -198,7 +198,7 @@ def _place(host: str) -> tuple[str, int]:
 
 
 def _settled(places: Sequence[tuple[str, int]], count: int) -> None:
-    """Wait until so many have joined, all know each other and no replica is behind."""
+    """Wait until `count` nodes have joined, all know each other, and all replicas are connected."""
 
     def agreed() -> bool:
         views = [_tell(*place, "CLUSTER", "NODES") for place in places]
@@ -234,5 +234,5 @@ def _until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
     while not condition():
         if time.monotonic() > deadline:
-            raise RuntimeError("valkey-cli's cluster does not come up")
+            raise RuntimeError("valkey-cli's cluster did not become ready")
         time.sleep(0.1)

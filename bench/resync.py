@@ -1,5 +1,6 @@
-"""How long four shards take to copy their data back under load, beside the same processes without a console, and whether
-what is shown meanwhile is true."""
+"""Duration of resynchronizing four shards under load, compared with the same processes without a console, and accuracy of the
+displayed progress.
+"""
 
 import os
 import subprocess
@@ -22,16 +23,16 @@ from shardboard.local import LocalCluster, ok, private_cluster
 
 PAIRS = 4
 BYTES = counted("RESYNC_MB", 2000, 1000) << 20
-"""Less is copied before anybody looks."""
+"""Smaller amounts are copied before the console polls."""
 VALUE = 64 << 10
 CALM = scaled(5.0, 1.0)
-"""Seconds of writing before anything happens, to compare with."""
+"""Seconds of writing beforehand, as a baseline."""
 POLL = 0.15
-"""Seconds between two looks at what is shown."""
+"""Seconds between two polls of the displayed progress."""
 
 
 def resync(report: Report, directory: Path) -> None:
-    """All replicas on one node, killed and back."""
+    """Kill the node with all replicas and start it again."""
     with one_machine_for_all() as sharing:
         _resync(report, directory, sharing)
 
@@ -51,17 +52,17 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
         half = saturation(*place) / 2
         with open_loop(*place, half) as load:
             calm = time.time()
-            cluster.until(lambda: time.time() > calm + CALM, "time stands still")
+            cluster.until(lambda: time.time() > calm + CALM, "the baseline did not end")
             killed = time.time()
             cluster.kill_node(away)
-            cluster.until(lambda: _down(cluster, uid) == PAIRS, "the loss is not noticed")
+            cluster.until(lambda: _down(cluster, uid) == PAIRS, "the loss was not detected")
             cluster.start_agents()
             looks = _watch(cluster, uid)
             whole(cluster, uid)
             spans = _spans(cluster)
             born = min(process.create_time() for process in cluster.engines(away))
             if not spans:
-                raise RuntimeError("the copy was over before the console looked: raise SHARDBOARD_BENCH_RESYNC_MB")
+                raise RuntimeError("the copy ended before the console polled: increase SHARDBOARD_BENCH_RESYNC_MB")
             begun, done = min(span["time_ms"] for span in spans) / 1000, max(span["ended_ms"] for span in spans) / 1000
             ours = done - born
             for name in ("console", *cluster.addresses):
@@ -74,35 +75,35 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
     finally:
         cluster.stop()
         cluster.kill_shards()
-    size = f"{BYTES >> 20} MB, {PAIRS} shards, at half load, {half:.0f} requests a second{sharing}"
+    size = f"{BYTES >> 20} MB, {PAIRS} shards, at half load, {half:.0f} requests per second{sharing}"
     report.fact(f"resync of {size}, from the first process to the last replica in sync", [ours], "s")
     report.fact("the same processes and settings without console and agents", [theirs], "s")
     report.fact(
-        "the same without a console, dual-channel as the engine comes: compressed, written to disk and loaded",
+        "the same without a console, with the engine's default dual-channel: compressed, written to disk and loaded",
         [from_disk],
         "s",
     )
-    # With our settings and nobody who gives way it is quick, because it takes the processors from the client.
-    report.fact("ratio to the first", [ours / theirs], "x")
-    report.limit("ratio to the second", ours / from_disk, 1.2, "x")
+    # With our settings but normal priority it is fast, because it takes CPU time from the client.
+    report.fact("ratio to the same without console and agents", [ours / theirs], "x")
+    report.limit("ratio to the engine's default", ours / from_disk, 1.2, "x")
     quiet, meanwhile, by_hand = (
         seen.between(first, last) for first, last in ((calm, killed), (begun, done), (alone, alone + theirs))
     )
     note = f" ({quiet.p99:.2f} ms, {meanwhile.p99:.2f} ms; by hand {by_hand.p99:.2f} ms)"
-    report.limit("P99 at the client while replicas copy, beside that before", meanwhile.p99 / quiet.p99, 3, "x", note)
+    report.limit("P99 at the client while replicas copy / before", meanwhile.p99 / quiet.p99, 3, "x", note)
     report.limit("errors at the client", len(seen.errors), 0, "errors", f" {sorted(set(seen.errors))[:3]}")
     report.limit("keys lost or wrong", seen.wrong, 0, "keys")
     _truth(report, looks, {span["uid"]: span for span in spans})
 
 
 def _gather(cluster: LocalCluster, uid: int, home: str) -> None:
-    """Every primary on one node."""
+    """Move all primaries to one node."""
     whole(cluster, uid)
     uids = [row["uid"] for row in rows(cluster, uid) if row["role"] == "master" and row["address"] != home]
     ok(cluster.api.post("/v1/shards/actions/failover", json={"shard_uids": uids}))
     cluster.until(
         lambda: {row["address"] for row in rows(cluster, uid) if row["role"] == "master"} == {home},
-        "the primaries do not move",
+        "the primaries did not move",
     )
     whole(cluster, uid)
 
@@ -129,22 +130,24 @@ def _spans(cluster: LocalCluster) -> list[dict[str, Any]]:
 
 
 def _watch(cluster: LocalCluster, uid: int) -> list[tuple[float, dict[str, Any]]]:
-    """When, and what every open span said, until all replicas are in sync."""
+    """Return the times and contents of all open spans until all replicas are in sync."""
     looks: list[tuple[float, dict[str, Any]]] = []
 
     def done() -> bool:
-        time.sleep(POLL)  # asking is work, too, that nobody does beside what is done by hand
+        time.sleep(POLL)  # polling costs CPU time, which the comparison without a console does not spend
         found = ok(cluster.api.get("/v1/logs", params={"order": "desc", "limit": 100}))
         looks.extend((time.time(), event) for event in found if event["type"] == "resync")
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         return bool(bdb["shards_in_sync"] == bdb["shards_total"])
 
-    cluster.until(done, "the replicas do not come back", 180)
+    cluster.until(done, "the replicas did not recover", 180)
     return looks
 
 
 def _by_hand(cluster: LocalCluster, address: str, before: list[dict[str, Any]], *options: str) -> float:
-    """The same processes, killed and started again empty in their directories, with nobody else around."""
+    """Kill the same processes and start them empty in their directories, without console and agents. Return the seconds until in
+    sync.
+    """
     doomed = cluster.engines(address)
     homes = [Path(process.cwd()) for process in doomed]
     for process in doomed:
@@ -159,13 +162,13 @@ def _by_hand(cluster: LocalCluster, address: str, before: list[dict[str, Any]], 
     while waiting:
         waiting = [row for row in waiting if not _in_sync(row)]
         if time.monotonic() - started > 180:
-            raise RuntimeError("the replicas do not come back by hand")
+            raise RuntimeError("the replicas did not recover without the console")
         time.sleep(0.05)
     return time.monotonic() - started
 
 
 def _compress(cluster: LocalCluster, address: str, before: list[dict[str, Any]]) -> None:
-    """As engines do unless they are told otherwise; ours are told not to."""
+    """Enable compression, the engine's default, which our configuration disables."""
     for row in [row for row in before if row["address"] == address]:
         record = ShardRecord.load(cluster.directory / "agents" / address / "shards" / str(row["uid"]))
         assert record is not None
@@ -185,8 +188,8 @@ def _in_sync(row: dict[str, Any]) -> bool:
 
 
 def _truth(report: Report, looks: list[tuple[float, dict[str, Any]]], spans: dict[int, dict[str, Any]]) -> None:
-    """Whether the percent ever fell, how far what was seen at any time was from the share of time that had passed, and how true
-    the time left was when it was told."""
+    """Report how often the percentage decreased, its distance from the share of elapsed time, and the error of the remaining time.
+    """
     fell, off, late = 0, [0.0], [0.0]
     told: dict[int, dict[str, Any]] = {}
     for at, look in looks:
@@ -202,8 +205,8 @@ def _truth(report: Report, looks: list[tuple[float, dict[str, Any]]], spans: dic
         if new and before and share > 0.5 and look["eta_seconds"] is not None and left > 1:
             late.append(100 * abs(look["eta_seconds"] - left) / left)
         told[look["uid"]] = look
-    report.limit("resync: percent that fell", fell, 0, "times")
-    report.fact("resync: percent shown, off the share of time that had passed", off, "points")
-    report.limit("resync: the most that percent was off", max(off), 15, "points")
-    report.fact("resync: time left from half-way on, off what it took", late, "%")
-    report.limit("resync: the most that time left was off, from half-way on", max(late), 30, "%")
+    report.limit("resync: decreases of the percentage", fell, 0, "times")
+    report.fact("resync: displayed percentage, distance from the share of elapsed time", off, "points")
+    report.limit("resync: largest distance of the percentage", max(off), 15, "points")
+    report.fact("resync: error of the remaining time in the second half", late, "%")
+    report.limit("resync: largest error of the remaining time in the second half", max(late), 30, "%")

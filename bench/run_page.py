@@ -1,4 +1,4 @@
-"""The page of a run of an hour: what a browser that watches it needs of memory."""
+"""Memory that a browser needs to watch a benchmark run of one hour."""
 
 import json
 from pathlib import Path
@@ -12,11 +12,11 @@ from shardboard.local import ok, private_cluster
 RESULTS = ROOT / "e2e" / "results-run.json"
 SECONDS = counted("RUN_SECONDS", 3600, 3)
 MARGIN = 600
-"""Seconds that the run lasts longer than it is looked at."""
+"""Seconds that the run outlasts the measurement."""
 
 
 def run_page(report: Report, directory: Path) -> None:
-    """A run on three shards at 500 requests a second, its page in a browser beside it."""
+    """Run 500 requests per second on three shards, with the run's web UI open in a browser."""
     RESULTS.unlink(missing_ok=True)
     cluster = private_cluster(directory, nodes=3)
     try:
@@ -32,8 +32,8 @@ def run_page(report: Report, directory: Path) -> None:
         cluster.kill_shards()
     found = json.loads(RESULTS.read_text())
     looks = found["looks"]
-    what = f"page of a run, {found['charts']} charts, {SECONDS} s"
-    for name, words in (("process_mb", "memory of the process that draws it"), ("heap_mb", "JavaScript in use")):
+    what = f"web UI of a run, {found['charts']} charts, {SECONDS} s"
+    for name, words in (("process_mb", "memory of the renderer process"), ("heap_mb", "JavaScript heap")):
         sizes = [look[name] for look in looks]
-        note = f" ({sizes[0]:.0f} MB at first, {sizes[-1]:.0f} MB at last)"
+        note = f" ({sizes[0]:.0f} MB at the start, {sizes[-1]:.0f} MB at the end)"
         report.limit(f"{what}: {words}", max(sizes), 150, "MB", note)

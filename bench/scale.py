@@ -1,4 +1,4 @@
-"""How much each benchmark does: as much as its limits are about, or (`--smoke`) as little as shows that it works."""
+"""Size of the benchmarks: as large as their limits require, or (`--smoke`) just enough to show that they work."""
 
 import os
 from typing import TypeVar
@@ -10,10 +10,10 @@ SMOKE = os.environ.get(VARIABLE) == "1"
 
 
 def scaled(full: T, short: T) -> T:
-    """`short` in a short run."""
+    """Return `short` in a short run, otherwise `full`."""
     return short if SMOKE else full
 
 
 def counted(name: str, full: int, short: int) -> int:
-    """The same, unless the environment says how many."""
+    """Return the number from the environment if set, otherwise like `scaled`."""
     return int(os.environ.get(f"SHARDBOARD_BENCH_{name}") or scaled(full, short))

@@ -1,6 +1,6 @@
-"""What it costs the console to learn who owns which slots, and for how long it hears nobody meanwhile.
+"""CPU time that the console needs to determine slot ownership, and how long this blocks its event loop.
 
-Each shard's view is text, as agents hand it on: hundreds of views of hundreds of lines each.
+Each shard's view is text from its agent: hundreds of views with hundreds of lines each.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ TICK_SECONDS = 0.001
 
 
 class _Views:
-    """Agents whose shards all answer, each with a view of its own."""
+    """Fake agents whose shards all reply, each with its own view."""
 
     def __init__(self, shards: Sequence[ShardRef]) -> None:
         lines = {shard.uid: _line(shard, shards) for shard in shards}
@@ -39,12 +39,12 @@ class _Views:
 
 
 def slot_views(report: Report) -> None:
-    """A look at all primaries of a large database."""
+    """Poll all primaries of a large database."""
     for pairs in scaled((360, 512), (12,)):
         spent, held = asyncio.run(_looks(pairs))
-        what = f"who owns which slots, {pairs} primaries with replicas"
-        report.fact(f"{what}: processor time of the console", spent, "s")
-        report.limit(f"{what}: longest time that it hears nobody", max(held), 0.1, "s")
+        what = f"slot ownership, {pairs} primaries with replicas"
+        report.fact(f"{what}: CPU time of the console", spent, "s")
+        report.limit(f"{what}: longest block of the event loop", max(held), 0.1, "s")
 
 
 async def _looks(pairs: int) -> tuple[list[float], list[float]]:
@@ -61,12 +61,12 @@ async def _looks(pairs: int) -> tuple[list[float], list[float]]:
         deaf.cancel()
         held.append(await deaf)
         if found.lost or found.astray or len(found.held) != pairs:
-            raise RuntimeError("the views do not add up")
+            raise RuntimeError("the views are inconsistent")
     return spent, held
 
 
 async def _deaf() -> float:
-    """Until cancelled: the longest time between two turns of the event loop, beyond what was slept."""
+    """Return, when cancelled, the longest delay of the event loop beyond the requested sleep, in seconds."""
     longest, last = 0.0, time.monotonic()
     try:
         while True:
@@ -97,7 +97,7 @@ def _layout(pairs: int) -> list[ShardRef]:
 
 
 def _line(shard: ShardRef, shards: Sequence[ShardRef]) -> str:
-    """As CLUSTER NODES of another shard tells it; primaries come first in `shards`."""
+    """Return a shard's line in CLUSTER NODES of another shard. Primaries come first in `shards`."""
     address = f"{shard.node.addr}:{shard.port}@{shard.bus_port},,shard-id={shard.engine_id}"
     if shard.role == "master":
         return f"{shard.engine_id} {address} master - 0 1700000000000 {shard.pair + 1} connected {slots.render(shard.slots)}"

@@ -1,7 +1,7 @@
-"""`python -m bench --smoke`: every benchmark in its short form, one after the other, each in a process of its own.
+"""`python -m bench --smoke`: runs each benchmark in its short form, sequentially and in separate processes.
 
-It must come to its end; its limits are told and not asserted. One that does not end is interrupted and fails by its name, and
-nothing that it started is left.
+Each must finish; its limits are printed but not enforced. A benchmark that does not finish is interrupted and reported as failed,
+and all its processes are ended.
 """
 
 import os
@@ -19,13 +19,13 @@ from bench.scale import VARIABLE
 from shardboard.lifeline import lifeline
 
 PATIENCE = 300
-"""Seconds for one; they take five to thirty where nothing else runs."""
+"""Timeout per benchmark in seconds; on an idle machine they take five to thirty."""
 SAME = ("paper",)
-"""As another one, but larger: nothing is left of it in short form."""
+"""Larger variants of other benchmarks, which would be identical in short form."""
 
 
 def smoke(names: Sequence[str]) -> int:
-    """Exit status 1 when one failed."""
+    """Return exit status 1 if a benchmark failed."""
     failed = {}
     begun = time.monotonic()
     for name in names:
@@ -47,7 +47,7 @@ def smoke(names: Sequence[str]) -> int:
 
 
 def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
-    """Run it with `directory` for its files. Why it failed, or None."""
+    """Run a command with `directory` for its files. Return why it failed, or None."""
     environment = {**os.environ, VARIABLE: "1", "TMPDIR": str(directory)}
     with subprocess.Popen(command, env=environment, start_new_session=True) as process:
         try:
@@ -60,7 +60,7 @@ def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
                 process.wait(10)
             _end(family)
             return f"it did not end within {patience:.0f} s"
-    return None if status == 0 else f"it ended with status {status}; its last lines say why"
+    return None if status == 0 else f"it exited with status {status}; see its last lines"
 
 
 def _end(processes: Sequence[psutil.Process]) -> None:

@@ -1,9 +1,9 @@
-"""A database on flash beside the same one all in RAM: throughput by the share of requests that RAM answers.
+"""A database on flash compared with the same one in RAM: throughput by the share of requests served from RAM.
 
-Both are databases of the product with one shard, asked directly and in turn by `shardboard-load`. Keys are written in random
-order, so those that are asked for often lie scattered over memory and flash; or, where a row says so, in the order of their
-popularity. How often RAM answers follows from how narrow the load is about the middle key, and is told as the six exact counters
-have it, beside what an ideal LRU of as many values would answer.
+Both are databases of the product with one shard, accessed directly and alternately by `shardboard-load`. Keys are written in random
+order, so that popular keys are scattered over memory and flash, or, if a row says so, in the order of their popularity. The hit
+ratio follows from the width of the load's distribution around the middle key. It is reported from the six exact counters, together
+with that of an ideal LRU with as many values.
 """
 
 import json
@@ -29,15 +29,15 @@ from shardboard.local import LocalCluster, ok, private_cluster
 
 KEYS = counted("TIER_KEYS", 1_000_000, 30_000)
 IN_RAM = 0.3
-"""Share of the values that RAM has room for."""
+"""Share of the values that fit in RAM."""
 BESIDE_A_HOT_VALUE, OF_A_COLD_KEY, OF_NO_KEYS = 150, 100, 4_000_000
-"""Bytes of RAM, about: the limit that leaves room for that share."""
+"""Approximate bytes of RAM for keys, from which the memory limit is computed."""
 FROM_IDEAL = 3.0
-"""Points of the hit ratio."""
+"""Maximum distance of the hit ratio from the ideal, in percentage points."""
 ROUNDS = counted("TIER_ROUNDS", 3, 1)
 SECONDS = scaled(5, 1)
 SETTLING = scaled(60, 2)
-"""Seconds at most until RAM holds what the load asks for."""
+"""Maximum number of seconds until RAM holds the popular values."""
 BUILD = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "load", "-p", "tier"]
 LOAD = ENGINE / "target" / "release" / "shardboard-load"
 PREFIX = "memtier-"
@@ -46,7 +46,7 @@ HITS = {"all": 1.0, "95 %": 0.95, "85 %": 0.85, "50 %": 0.5}
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of work, and the least ratio to reach by how much RAM answers."""
+    """A workload and its minimum ratios by hit ratio."""
 
     name: str
     sets: int
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Data:
-    """Bytes of a value, whether neighbours in memory are as popular as each other, and what is done with them."""
+    """Size of a value in bytes, whether adjacent values in memory have similar popularity, and the workloads."""
 
     name: str
     size: int
@@ -74,11 +74,11 @@ OTHERS = (
     Data("1000 B, by popularity", 1000, True, (Row("GET -P 16", 0, 16, {"85 %": 0.58}),)),
 )
 THROUGH = {"95 %": 0.8, "85 %": 0.7, "50 %": 0.6}
-"""What an endpoint serves of what its shard does, GET -P 16."""
+"""Minimum throughput of the endpoint compared with direct access to its shard, GET -P 16."""
 
 
 def tier(report: Report, directory: Path) -> None:
-    """Every row at every hit ratio, both databases in turn."""
+    """Measure all workloads at all hit ratios, alternating between both databases."""
     subprocess.run(BUILD, cwd=ENGINE, check=True)
     cluster = private_cluster(directory, nodes=1, flash=16 * KEYS * SCATTERED.size + 2**30)
     try:
@@ -97,7 +97,7 @@ def tier(report: Report, directory: Path) -> None:
 
 
 def _measure(report: Report, cluster: LocalCluster, data: Data) -> dict[str, tuple[str, int]]:
-    """All that is done with these data; where both databases are."""
+    """Run all workloads with these data. Return the addresses of both databases."""
     places = {name: _database(cluster, name, data.size) for name in ("ram", "flash")}
     for place in places.values():
         _fill(place, data)
@@ -108,32 +108,33 @@ def _measure(report: Report, cluster: LocalCluster, data: Data) -> dict[str, tup
 
 
 def tier_memory(report: Report) -> None:
-    """RAM by its limit and by cold key, a replica's copy, and P99 of hot keys beside misses; measured by engine/bench."""
+    """Measure RAM compared with its limit and per cold key, copies to replicas, and P99 of hot keys during misses; by engine/bench.
+    """
     subprocess.run(BUILD, cwd=ENGINE, check=True)
     repeat(report, [sys.executable, str(ENGINE / "bench"), "flash"])
 
 
 def _forget(cluster: LocalCluster) -> None:
-    """Deletes both, as they would not fit beside others."""
+    """Delete both databases, because further ones would not fit."""
     for row in ok(cluster.api.get("/v1/bdbs")):
         ok(cluster.api.delete(f"/v1/bdbs/{row['uid']}"))
-    cluster.until(lambda: ok(cluster.api.get("/v1/bdbs")) == [], "the databases are not deleted", 120)
+    cluster.until(lambda: ok(cluster.api.get("/v1/bdbs")) == [], "the databases were not deleted", 120)
 
 
 def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
-    """Where its shard listens."""
+    """Create a database. Return the address of its shard."""
     ram = OF_NO_KEYS + round(KEYS * (IN_RAM * (size + BESIDE_A_HOT_VALUE) + OF_A_COLD_KEY)) * 16 // 15
     whole = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
     sizes = {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": whole} if name == "flash" else {}
     wanted = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
-    wanted["data_internode_encryption"] = False  # it is asked directly, too
+    wanted["data_internode_encryption"] = False  # it is also accessed directly
     uid = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
 
     def active() -> bool:
         status: str = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"]
         return status == "active"
 
-    cluster.until(active, f"the database {name} does not come up", 120)
+    cluster.until(active, f"the database {name} did not become active", 120)
     row = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]
     return row["address"], row["port"]
 
@@ -144,7 +145,7 @@ def _endpoint(cluster: LocalCluster, name: str) -> tuple[str, int]:
 
 
 def _fill(place: tuple[str, int], data: Data) -> None:
-    """Every key once, in an order that is the same for both: random, or the most popular last."""
+    """Write all keys, in the same order for both databases: random, or the most popular last."""
     numbers = list(range(1, KEYS + 1))
     random.Random(1).shuffle(numbers)
     if data.by_popularity:
@@ -167,7 +168,7 @@ def _packed(numbers: list[int], size: int) -> Iterator[tuple[bytes, int]]:
 def _compare(
     report: Report, places: Mapping[str, tuple[str, int]], data: Data, row: Row, hit: str, least: float
 ) -> None:
-    """Rounds of both in turn, after the one on flash has settled."""
+    """Run rounds of both alternately, after the database on flash has settled."""
     width = _width(hit)
     _settle(places["flash"], data, row, width)
     rates: dict[str, list[float]] = {"ram": [], "flash": []}
@@ -179,17 +180,17 @@ def _compare(
             if name == "flash":
                 share.append(_share(before, _accesses(place)))
     ratio = median(rates["flash"]) / median(rates["ram"])
-    told = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} a second, RAM answered {median(share):.1%})"
-    report.least(f"{row.name}, {data.name}, RAM answers {hit}: of the same in RAM", ratio, least, "x", told)
+    told = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} per second, {median(share):.1%} served from RAM)"
+    report.least(f"{row.name}, {data.name}, {hit} from RAM: compared with all in RAM", ratio, least, "x", told)
     if row is GETS and HITS[hit] < 1:
         ideal = lru.hit_ratio(*lru.gaussian(KEYS, width), _values_in_ram(places["flash"]))
-        told = f" ({median(share):.1%} of {ideal:.1%})"
-        what = f"{row.name}, {data.name}, RAM answers {hit}: below an ideal LRU of as many values"
+        told = f" ({median(share):.1%}, ideal {ideal:.1%})"
+        what = f"{row.name}, {data.name}, {hit} from RAM: below an ideal LRU with as many values"
         report.limit(what, 100 * (ideal - median(share)), FROM_IDEAL, "points", told)
 
 
 def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, least: float) -> None:
-    """The endpoint beside the shard asked directly, in turn."""
+    """Compare the endpoint with direct access to the shard, alternately."""
     data, row, width = SCATTERED, GETS, _width(hit)
     _settle(places["direct"], data, row, width)
     rates: dict[str, list[float]] = {"direct": [], "endpoint": []}
@@ -197,9 +198,9 @@ def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit
         for name, place in places.items():
             rates[name].append(_rate(place, data, row, width, SECONDS))
     ratio = median(rates["endpoint"]) / median(rates["direct"])
-    told = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} a second)"
+    told = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} per second)"
     report.least(
-        f"{row.name}, {data.name}, RAM answers {hit}, through the endpoint: of direct", ratio, least, "x", told
+        f"{row.name}, {data.name}, {hit} from RAM: endpoint compared with direct access", ratio, least, "x", told
     )
 
 
@@ -208,8 +209,9 @@ def _width(hit: str) -> float:
 
 
 def _settle(place: tuple[str, int], data: Data, row: Row, width: float) -> None:
-    """Until the share that RAM answers rises no more. Reads alone bring back some thousands of values a second, so those that
-    RAM has room for, and the load asks for most, are brought back first."""
+    """Run the load until the share served from RAM no longer rises. Reads alone promote only some thousands of values per second,
+    so the most popular values that fit in RAM are read first.
+    """
     middle, half = KEYS // 2, round(KEYS * IN_RAM / 2)
     with valkey.Valkey(*place) as shard:
         for first in range(middle - half, middle + half, 100):
@@ -226,7 +228,7 @@ def _settle(place: tuple[str, int], data: Data, row: Row, width: float) -> None:
 
 
 def _rate(place: tuple[str, int], data: Data, row: Row, width: float, seconds: int) -> float:
-    """Requests a second."""
+    """Return requests per second."""
     command: list[Any] = [LOAD, "-s", place[0], "-p", place[1], "-t", 1, "-c", 50, "--pipeline", row.depth]
     command += ["--key-minimum", 1, "--key-maximum", KEYS, "--key-pattern", "G:G", "--key-stddev", width]
     command += [
@@ -251,7 +253,7 @@ def _rate(place: tuple[str, int], data: Data, row: Row, width: float, seconds: i
 
 
 def _accesses(place: tuple[str, int]) -> tuple[int, int]:
-    """To values in RAM, and to those on flash."""
+    """Return the number of accesses to values in RAM and on flash."""
     with valkey.Valkey(*place) as shard:
         told: dict[str, int] = shard.info("tier")
     return tuple(sum(told[f"tier_{kind}_{where}"] for kind in ("fetch", "write", "del")) for where in ("ram", "flash"))  # type: ignore[return-value]

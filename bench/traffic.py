@@ -1,9 +1,7 @@
-"""A cluster client in a process of its own: reads what is there, writes what it can check, at a steady pace, until its input
-ends. `python -m bench.traffic HOST PORT KEYS` prints one JSON object: when each request was due and how long it took from then
-on, the errors, and how many keys were not what they should be.
-
-It learns one slot from each redirection. valkey-py instead reads the whole map anew after every fifth, and what that costs is
-many times what is to be measured here.
+"""Cluster client in a separate process, with steady reads and verifiable writes until its input ends. `python -m bench.traffic HOST
+PORT KEYS` prints one JSON object: when each request was due and how long it took from then on, the errors, and the number of keys
+with wrong values. It learns one slot from each redirection. valkey-py instead reads the complete slot map after every fifth, which
+costs many times more than what is measured here.
 """
 
 import json
@@ -21,7 +19,7 @@ from shardboard.domain import slots
 RATE = 200
 SEED = 20
 WRITTEN = 2000
-"""Keys of its own that it writes again and again."""
+"""Number of own keys that it writes repeatedly."""
 REDIRECTIONS = 16
 PATIENCE = 10.0
 
@@ -29,18 +27,18 @@ Place = tuple[str, int]
 
 
 class Client:
-    """One connection to each server, one request at a time."""
+    """One connection per server, one request at a time."""
 
     def __init__(self, home: Place) -> None:
         self._home = home
         self.places: dict[int, Place] = {}
-        """By slot: who had it when it was last heard."""
+        """Last known owner by slot."""
         self._open: dict[Place, tuple[socket.socket, hiredis.Reader]] = {}
         for first, last, (host, port, *_), *_ in self._exchange(home, "CLUSTER", "SLOTS"):
             self.places |= dict.fromkeys(range(first, last + 1), (host, port))
 
     def execute(self, command: str, key: str, *argv: str) -> Any:
-        """Raises what the server says, when it is no redirection."""
+        """Return the reply. Raises the server's error unless it is a redirection."""
         slot = slots.slot_of(key)
         place, asking = self.places.get(slot, self._home), False
         for _ in range(REDIRECTIONS):
@@ -69,7 +67,7 @@ class Client:
 
 
 def value_of(number: int) -> str:
-    """What `bench.reshard` has filled the key with."""
+    """Return the value that `bench.reshard` wrote to the key."""
     return f"{number:064d}"
 
 

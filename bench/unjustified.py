@@ -1,4 +1,4 @@
-"""Nobody is failed over who lives: the machine saturated, agents frozen for 3 s, the console frozen for 30 s."""
+"""False failovers: none may occur while the machine is saturated, agents are frozen for 3 s and the console for 30 s."""
 
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ BURNERS = 2 * (os.cpu_count() or 1)
 
 
 def unjustified(report: Report, directory: Path) -> None:
-    """Failovers, and nodes called down, while every shard lives."""
+    """Count failovers and nodes reported as down while all shards are alive."""
     with shop(directory) as (cluster, _):
         began = datetime.now(UTC)
         end = time.monotonic() + SECONDS
@@ -50,7 +50,7 @@ def _freeze(cluster: LocalCluster, name: str, seconds: float) -> None:
 
 @contextmanager
 def _saturated() -> Iterator[None]:
-    """Twice as much work as there are cores."""
+    """Run twice as many busy processes as there are cores."""
     burners = [multiprocessing.Process(target=_burn, daemon=True) for _ in range(BURNERS)]
     for burner in burners:
         burner.start()

@@ -1,6 +1,6 @@
-"""What it costs that shards and proxies encrypt what they say to each other: two databases side by side, one of each kind.
+"""Cost of encryption between shards and proxies: two databases compared, one encrypted and one unencrypted.
 
-The endpoint is on one node of three: two thirds of the requests go over a wire, the rest over Unix sockets, as ever.
+The endpoint is on one of three nodes: two thirds of the requests use the network, the others Unix sockets.
 """
 
 import os
@@ -25,11 +25,11 @@ REQUESTS = scaled(600_000, 20_000)
 BYTES = counted("RESYNC_MB", 600, 20) << 20
 VALUE = 64 << 10
 ONE_ENDPOINT = {"oss_cluster": False, "proxy_policy": "single"}
-KINDS = ("in clear", "encrypted")
+KINDS = ("unencrypted", "encrypted")
 
 
 def wires(report: Report, directory: Path) -> None:
-    """Creation, throughput, processor time, failover and resync of both, in turn."""
+    """Measure creation, throughput, CPU time, failover and resync of both, alternately."""
     cluster = private_cluster(directory, nodes=3)
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     try:
@@ -49,8 +49,8 @@ def wires(report: Report, directory: Path) -> None:
         unit = what.rpartition(", ")[2] if what.endswith("requests/s") else "s"
         for kind in KINDS:
             report.fact(f"{what} ({kind})", by_kind[kind], unit)
-        ratio = median(by_kind["encrypted"]) / median(by_kind["in clear"])
-        report.fact(f"{what}: encrypted to in clear", [ratio], "x")
+        ratio = median(by_kind["encrypted"]) / median(by_kind["unencrypted"])
+        report.fact(f"{what}: encrypted / unencrypted", [ratio], "x")
 
 
 def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[str, list[float]]]) -> None:
@@ -62,16 +62,16 @@ def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[s
         cost = (_spent(cluster) - before) / (2 * REQUESTS) * 1e6
         for name, rate in rates.items():
             found[f"through the endpoint, {name} -P {depth}, requests/s"][kind].append(rate)
-        found[f"processor time of a million requests at -P {depth}"][kind].append(cost)
+        found[f"CPU time of a million requests at -P {depth}"][kind].append(cost)
     _fill(address, port)
     victim = next(row["address"] for row in rows(cluster, uid) if row["role"] == "master" and row["address"] != address)
     cluster.kill_node(victim)
-    cluster.until(lambda: _unserved(cluster, uid) is not None, "the incident is not told", 60)
-    found["a node is killed: writes good again"][kind].append(_unserved(cluster, uid) or 0.0)
+    cluster.until(lambda: _unserved(cluster, uid) is not None, "the incident was not recorded", 60)
+    found["node killed: time until writes succeed"][kind].append(_unserved(cluster, uid) or 0.0)
     began = time.monotonic()
     cluster.start_agents()
     whole(cluster, uid)
-    found[f"{BYTES >> 20} MB are back on a node that is started again"][kind].append(time.monotonic() - began)
+    found[f"{BYTES >> 20} MB resynchronized on a restarted node"][kind].append(time.monotonic() - began)
 
 
 def _endpoint(cluster: LocalCluster, uid: int) -> tuple[str, int]:
@@ -88,7 +88,7 @@ def _rates(address: str, port: int, depth: int) -> dict[str, float]:
 
 
 def _spent(cluster: LocalCluster) -> float:
-    """Seconds of processor time that shards and proxies have taken."""
+    """Return the CPU seconds that shards and proxies have used."""
     total = 0.0
     for process in psutil.process_iter(["name", "cwd", "cpu_times"]):
         about: dict[str, Any] = process.info
@@ -109,7 +109,9 @@ def _fill(address: str, port: int) -> None:
 
 
 def _unserved(cluster: LocalCluster, uid: int) -> float | None:
-    """Seconds that a slot of the database served no write in its newest incident, as its clients had it; None until it is known."""
+    """Return the seconds in which a slot of the database served no write in its newest incident, as seen by clients; None until
+    known.
+    """
     for incident in ok(cluster.api.get("/v1/incidents")):
         for database in incident["databases"]:
             if database["uid"] == uid and database["unserved_ms"] is not None:

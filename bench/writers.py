@@ -1,4 +1,4 @@
-"""Clients that write to every pair of a database all the time and remember what was acknowledged, and when."""
+"""Clients that write to every pair of a database continuously and record which writes were acknowledged, and when."""
 
 import threading
 import time
@@ -13,26 +13,26 @@ from valkey.exceptions import ValkeyError
 from shardboard.domain import slots
 
 PAUSE = 0.002
-"""Seconds between two writes of one client: a load that leaves the machine room for what is measured."""
+"""Seconds between two writes of one client: a low load that does not disturb measurements."""
 PATIENCE = 0.1
-"""Seconds after which a client takes a server for silent and turns to the other."""
+"""Seconds after which a client considers a server silent and uses the other one."""
 BATCH = 500
 
 
 @dataclass
 class Writer:
-    """One pair's client: knows both of its servers and stays with the one that takes writes."""
+    """Client of one pair: knows both servers and stays with the one that accepts writes."""
 
     servers: Sequence[tuple[str, int]]
     tag: str
     acknowledged: list[tuple[float, float, str]] = field(default_factory=list)
     """When it was sent, when it was acknowledged, and the key."""
     refused: list[tuple[float, str]] = field(default_factory=list)
-    """When, and what was said."""
+    """When it was sent, and the error."""
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Until stopped."""
+        """Write until stopped."""
         clients = [client(*server) for server in self.servers]
         number = 0
         while not self.stopping.wait(PAUSE):
@@ -40,7 +40,7 @@ class Writer:
             try:
                 clients[0].set(key, key)
             except ValkeyError as error:
-                # A moment's silence of a machine with too much to do is no refusal, nor is a replica that names its primary.
+                # A short silence of an overloaded machine does not count as refused, nor does a redirection by a replica.
                 if not isinstance(error, valkey.TimeoutError) and not str(error).startswith("MOVED"):
                     self.refused.append((sent, f"{type(error).__name__}: {error}"))
                 clients.reverse()
@@ -51,16 +51,16 @@ class Writer:
             each.close()
 
     def good_again(self, moment: float) -> float | None:
-        """When the first write that was begun after `moment` was acknowledged."""
+        """Return when the first write sent after `moment` was acknowledged; None if none was."""
         return next((at for sent, at, _ in list(self.acknowledged) if sent > moment), None)
 
     def longest_wait(self, moment: float) -> float:
-        """The longest that a write took, or had to wait for the one before it, since `moment`."""
+        """Return the longest time between two acknowledged writes since `moment`."""
         moments = [at for sent, at, _ in self.acknowledged if sent > moment]
         return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
 
     def missing(self) -> int:
-        """How many acknowledged writes nobody has any more."""
+        """Return how many acknowledged writes no shard has."""
         keys = [key for _, _, key in self.acknowledged]
         for server in self.servers:
             reader = client(*server, patience=10)
@@ -75,7 +75,7 @@ class Writer:
                 continue
             finally:
                 reader.close()
-        raise RuntimeError(f"no primary of {self.tag} answers")
+        raise RuntimeError(f"no primary of {self.tag} responds")
 
 
 class Writers:
@@ -110,7 +110,7 @@ class Writers:
 
 
 def tag_of(assigned: str) -> str:
-    """A hash tag whose slot a shard serves."""
+    """Return a hash tag whose slot the shard serves."""
     return slots.key_of(slots.parse(assigned)[0][0])
 
 

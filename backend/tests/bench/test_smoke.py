@@ -17,7 +17,7 @@ def test_what_ends_well_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_what_fails_is_told(tmp_path: Path) -> None:
-    assert smoke.run(python("raise SystemExit(3)"), tmp_path, 60) == "it ended with status 3; its last lines say why"
+    assert smoke.run(python("raise SystemExit(3)"), tmp_path, 60) == "it exited with status 3; see its last lines"
 
 
 def test_what_hangs_is_interrupted(tmp_path: Path) -> None:
