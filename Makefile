@@ -1,23 +1,23 @@
-# The one task list. `make help` prints it.
+# Tasks of the project. `make help` lists them.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-# The engine that the set-up linked comes first; rustup's cargo last, when no profile has set PATH.
+# The engine that the setup linked comes first; rustup's cargo last, for shells without a profile that sets PATH.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 export CARGO_NET_RETRY ?= 10
 
 bin := .venv/bin
 cargo := cd engine && cargo
-# make test-all sets ALL: every test runs, and none is repeated.
-# The time of each Rust test, which the test harness of a stable compiler reports only with this variable.
+# make test-all sets ALL: all tests run, and failed tests are not repeated.
+# Print the time of each Rust test, which the test harness of a stable compiler only reports with this variable.
 timed := --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"'
 quick := not slow and not quarantine
-# More than processors, because tests of real processes mostly wait; those of the store compute.
+# More than the number of CPUs, because tests with real processes mostly wait; tests of the store compute.
 workers := 3
-# The plug-in of schemathesis takes a third of a second of each worker, and no test uses it.
+# The schemathesis plug-in costs each worker a third of a second, and no test uses it.
 parallel = -p no:schemathesis --numprocesses $(workers) --dist loadfile --durations 15
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
@@ -31,30 +31,30 @@ help: ## Print this list
 	  /^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## Install what running Shardboard needs and build page and proxy
+setup: ## Install the dependencies of Shardboard and build web UI and proxy
 	@scripts/setup
 
 .PHONY: demo
-demo: setup ## Console, three agents, a live database with traffic; Ctrl-C stops it all
+demo: setup ## Run a console, three agents and a database with traffic; Ctrl-C stops everything
 	@exec $(bin)/shardboard demo
 
 .PHONY: wheel
-wheel: setup ## One file for `pip install`, with page, proxy, load generator and flash tier inside, in dist/
+wheel: setup ## Build one file for `pip install` with web UI, proxy, load generator and flash tier, in dist/
 	@$(bin)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
 .PHONY: sbom
-sbom: tools ## What a release is made of, as CycloneDX, in dist/sbom
+sbom: tools ## Write the components of a release as CycloneDX to dist/sbom
 	@$(bin)/python scripts/sbom
 
 .PHONY: clean-demo
-clean-demo: ## Forget the demo: its database, shards and settings
-	@if [ -x $(bin)/shardboard ]; then exec $(bin)/shardboard demo --clean; else echo "Nothing to forget."; fi
+clean-demo: ## Delete the demo: its database, shards and settings
+	@if [ -x $(bin)/shardboard ]; then exec $(bin)/shardboard demo --clean; else echo "Nothing to delete."; fi
 
-##@ Work on it
+##@ Develop
 
 .PHONY: setup-tests
-setup-tests: ## As setup, with what tests and checks need
+setup-tests: ## Like setup, with the dependencies of tests and checks
 	@scripts/setup --tests
 
 .PHONY: tools
@@ -66,79 +66,79 @@ proxy: ## Build the endpoint proxy, engine/target/release/shardboard-proxy
 	@scripts/setup --tests --no-page
 
 .PHONY: dev
-dev: setup-tests ## The demo, with the page reloading as its sources change
+dev: setup-tests ## Run the demo with a web UI that reloads when its sources change
 	@exec scripts/dev
 
 .PHONY: test
-test: tools ## All checks and all tests except the slow ones, in ten minutes; failures are listed at the end
+test: tools ## Run all checks and all tests except slow ones, in ten minutes; failures are listed at the end
 	@exec $(bin)/python scripts/run-tests
 
 .PHONY: test-all
-test-all: tools ## All checks and all tests, also with the distribution's engine, and every benchmark in short; nothing is repeated
+test-all: tools ## Run all checks and tests, also with the distribution's engine, and all benchmarks in short form
 	@exec $(bin)/python scripts/run-tests --all
 
 .PHONY: help-quarantine
-help-quarantine: ## List the tests that are red by chance and not yet understood
+help-quarantine: ## List the tests that fail at random for unknown reasons
 	@grep --recursive --line-number --after-context 1 "mark.quarantine(" backend/tests --include '*.py' || echo "None."
 
 .PHONY: test-engine
-test-engine: proxy ## Tests of proxy, load generator and flash tier, with real Valkey processes
+test-engine: proxy ## Test proxy, load generator and flash tier with real Valkey processes
 	@$(if $(ALL),export SHARDBOARD_THOROUGH=1;) $(cargo) test --release --locked --no-fail-fast --lib --bins --tests $(timed) -- --test-threads 6 -Z unstable-options --report-time
 
 .PHONY: simulate
-simulate: setup-tests ## The proxy's worker with clients, shards and failures in simulated time: ten thousand seeds
+simulate: setup-tests ## Simulate the proxy's worker with clients, shards and failures: ten thousand seeds
 	@SHARDBOARD_SIMULATION=0..10000 $(cargo) test --quiet --release --locked --package proxy --lib simulation
 
 .PHONY: test-chaos
-test-chaos: proxy ## Short: client libraries while shards and proxies fail, and the flash tier beside a plain server
+test-chaos: proxy ## Short tests of client libraries while shards and proxies fail, and of the flash tier against a plain server
 	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/chaos engine/tier
 	@$(bin)/python engine/chaos --short --seed 1
 	@$(if $(ALL),$(bin)/python engine/conformance/reply_injection.py --check)
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
-torture: setup-tests ## The flash tier beside a plain server, random commands for hours
+torture: setup-tests ## Compare the flash tier with a plain server, random commands for hours
 	@$(bin)/python engine/tier/oracle --rounds 1000
 
 .PHONY: chaos
-chaos: setup-tests ## Six client libraries while shards and proxies fail, move and freeze under their load
+chaos: setup-tests ## Test six client libraries under load while shards and proxies fail, move and freeze
 	@$(bin)/python engine/chaos
 
 .PHONY: test-backend
-test-backend: setup-tests ## Backend tests on SQLite, with real Valkey processes
+test-backend: setup-tests ## Run the backend tests on SQLite with real Valkey processes
 	@SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) $(if $(ALL),--thorough,-m "$(quick)")
 
 .PHONY: test-older
-test-older: proxy ## Creation, failover and resharding on the engine that the distribution has
+test-older: proxy ## Test creation, failover and resharding with the distribution's engine
 	@older=$$(PATH="$${PATH#$(CURDIR)/.venv/bin:}" command -v valkey-server) && $$older --version && \
 	  SHARDBOARD_ENGINE=$$older SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) -m older
 
 .PHONY: test-store
 test-store: workers := 2
-test-store: proxy ## The backend tests that depend on the store, on a private PostgreSQL
+test-store: proxy ## Run the backend tests that depend on the store on a private PostgreSQL
 	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "$(if $(ALL),store or store_in_all,store and $(quick))" \
 	  $(if $(ALL),--thorough,--one-of-each -k "not every_step and not KilledConsole")
 
 .PHONY: test-page
-test-page: tools ## Unit tests of the page
+test-page: tools ## Run the unit tests of the web UI
 	@npm run test --silent --workspace frontend
 
 .PHONY: e2e
-e2e: setup-tests ## Playwright in Chromium against the real stack
+e2e: setup-tests ## Run Playwright in Chromium against the real stack
 	@ALL=$(ALL) npm run test --silent --workspace e2e
 
 .PHONY: test-bench
-test-bench: setup-tests ## Every benchmark in its short form: that it works, not how fast
+test-bench: setup-tests ## Run all benchmarks in short form, to check that they work
 	@$(bin)/python -m bench --smoke
 
 .PHONY: bench
-bench: setup-tests ## Measure the speed limits against valkey-cli, in one run
+bench: setup-tests ## Run the benchmarks and check their limits, including comparisons with valkey-cli
 	@exec $(bin)/python -m bench
 
-##@ Keep it in order
+##@ Maintain
 
 .PHONY: check
-check: lint audit ## All static checks, and known vulnerabilities of what we depend on
+check: lint audit ## Run all static checks, and search dependencies for known vulnerabilities
 
 .PHONY: lint
 lint: lint-python lint-page lint-engine check-openapi check-migrations check-compose
@@ -153,7 +153,7 @@ lint-python: tools
 
 .PHONY: lint-page
 lint-page: tools
-	@echo "== Page: format, lint, types"
+	@echo "== Web UI: format, lint, types"
 	@npm run lint --silent --workspace frontend
 	@npm run typecheck --silent --workspace frontend
 	@npm run lint --silent --workspace e2e
@@ -173,12 +173,12 @@ keep-crates: proxy
 check-openapi: tools
 	@echo "== OpenAPI: description and generated client"
 	@$(bin)/shardboard openapi | diff -u docs/openapi.json - || \
-	  { echo "docs/openapi.json is behind the code: run make openapi"; exit 1; }
+	  { echo "docs/openapi.json is out of date: run make openapi"; exit 1; }
 	@npm run openapi --silent --workspace frontend -- --check
 
 .PHONY: check-migrations
 check-migrations: tools
-	@echo "== Migrations: the newest one makes the tables the code declares"
+	@echo "== Migrations: compare the schema with the declared tables"
 	@scripts/with-postgres $(bin)/python scripts/check-migrations
 
 .PHONY: check-compose
@@ -192,7 +192,7 @@ audit: tools
 	@$(bin)/python scripts/audit
 
 .PHONY: fmt
-fmt: tools ## Format everything
+fmt: tools ## Format all sources
 	@$(bin)/ruff check --quiet --select I --fix
 	@$(bin)/ruff format
 	@npm run format --silent --workspace frontend
@@ -200,20 +200,20 @@ fmt: tools ## Format everything
 	@$(cargo) fmt
 
 .PHONY: openapi
-openapi: tools ## Write docs/openapi.json and the client generated from it
+openapi: tools ## Write docs/openapi.json and generate the client from it
 	@mkdir -p docs
 	@$(bin)/shardboard openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
 	@npm run openapi --silent --workspace frontend
 
 .PHONY: lock
-lock: tools ## Renew the lock files from pyproject.toml; UPGRADE=1 takes the newest versions
+lock: tools ## Update the lock files from pyproject.toml; UPGRADE=1 selects the newest versions
 	@$(compile) pyproject.toml --group build --output-file requirements.lock
 	@$(compile) pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock
 	@npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 
 .PHONY: clean
-clean: ## Remove everything that was installed or built here; state in var/ stays
+clean: ## Remove everything installed or built here; state in var/ is kept
 	@rm -rf .venv node_modules frontend/node_modules e2e/node_modules frontend/dist build dist engine/target
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find backend migrations -name __pycache__ -type d -prune -exec rm -rf {} +

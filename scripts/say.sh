@@ -1,28 +1,27 @@
-# What the set-up says while it works: one progress line for a step that takes longer than a second. Sourced by the
-# other scripts.
+# Output of the setup: one progress line for each step that takes longer than a second. Sourced by the other scripts.
 
 step_pid=
 trap 'test -z "$step_pid" || kill "$step_pid" 2>/dev/null' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# die LINE... : say why and stop.
+# die LINE... : print a message and exit.
 die() {
   printf '%s\n' "$@" >&2
   exit 1
 }
 
-# step TITLE COMMAND... : run the command quietly; when it fails show the end of what it printed and stop.
+# step TITLE COMMAND... : run the command quietly. If it fails, print the end of its output and exit.
 step() {
   try_step "$@" || exit
 }
 
-# try_step TITLE COMMAND... : the same, and go on with its exit code.
+# try_step TITLE COMMAND... : the same, but return its exit code instead of exiting.
 try_step() {
   local title=$1 began=$SECONDS shown=0 log status=0
   shift
   log=$(mktemp)
-  # A background job, so that its seconds can be counted; it ignores Ctrl-C, hence the traps above.
+  # Run in the background to count the seconds. Background jobs ignore Ctrl-C, hence the traps above.
   "$@" >"$log" 2>&1 </dev/null &
   step_pid=$!
   while kill -0 "$step_pid" 2>/dev/null; do
@@ -35,7 +34,7 @@ try_step() {
   wait "$step_pid" || status=$?
   step_pid=
   if ((status != 0)); then
-    printf '\n%s: failed (exit code %s). Its last lines:\n' "$title" "$status" >&2
+    printf '\n%s: failed (exit code %s). Last lines of its output:\n' "$title" "$status" >&2
     tail -n 40 "$log" | sed 's/^/    /' >&2
     rm -f "$log"
     return "$status"
@@ -47,7 +46,7 @@ try_step() {
   fi
 }
 
-# On a terminal one line that counts up; in a log a line at the start and every ten seconds.
+# On a terminal, one line that counts up; in a log, a line at the start and every ten seconds.
 show_progress() {
   if [[ -t 1 ]]; then
     printf '\r%s … %s s ' "$1" "$2"

@@ -1,23 +1,21 @@
-# What lives in the checkout: the Python environment, the npm packages, the built page, proxy and load generator. Sourced by
-# scripts/setup.
+# Contents of the checkout: Python environment, npm packages, the built web UI, proxy and load generator. Sourced by scripts/setup.
 
-# Registries hiccup: each request is repeated some times, unless the environment says how often.
+# Registries fail temporarily: repeat each request, unless the environment sets the number of retries.
 export PIP_RETRIES=${PIP_RETRIES:-10} CARGO_NET_RETRY=${CARGO_NET_RETRY:-10}
 export npm_config_fetch_retries=${npm_config_fetch_retries:-5}
 
-# again COMMAND... : and once more, twice at most, when it fails: a download that breaks off in the middle is not repeated by
-# all of these tools.
+# again COMMAND... : retry up to two times, because not all of these tools repeat an interrupted download.
 again() {
   local pause
   for pause in 5 20; do
     if "$@"; then return 0; fi
-    echo "It failed; once more in $pause s: $*" >&2
+    echo "Command failed; retrying in $pause s: $*" >&2
     sleep "$pause"
   done
   "$@"
 }
 
-# hash_of FILE... : one hash of the named files that exist.
+# hash_of FILE... : print one hash of the named files that exist.
 hash_of() {
   { cat -- "$@" 2>/dev/null || true; } | sha256sum | cut -d ' ' -f 1
 }
@@ -27,12 +25,12 @@ is_current() {
   [[ -f $1 && $(<"$1") == "$2" ]]
 }
 
-# set_up_python TESTS(yes|no): .venv with the packages of the lock, and the project itself in place.
+# set_up_python TESTS(yes|no): create .venv with the locked packages and the project in editable mode.
 set_up_python() {
   local run dev
   run=$(hash_of pyproject.toml requirements.lock)
   dev=$(hash_of pyproject.toml requirements-dev.lock)
-  # The packages of the runtime lock are all in the development lock, at the same versions.
+  # The development lock contains all packages of the runtime lock in the same versions.
   if is_current .venv/stamp-dev "$dev"; then return 0; fi
   if [[ $1 == no ]] && is_current .venv/stamp-run "$run"; then return 0; fi
 
@@ -49,8 +47,9 @@ set_up_python() {
   printf '%s' "$run" >.venv/stamp-run
 }
 
-# install_python LOCK: by uv, which takes six seconds where pip takes more than twenty; by pip where there is no uv, or where
-# only pip was told how to reach a registry. Compiled, as pip does it: else every process starts a second later where it cannot be.
+# install_python LOCK: install with uv, which takes six seconds instead of more than twenty with pip. Use pip if uv is not
+# available, or if only pip is configured for the registry. Compile to bytecode as pip does; otherwise each process would start a
+# second later where it cannot store bytecode.
 install_python() {
   local pip=(.venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check)
   if ! { install_uv "$1" && .venv/bin/uv pip install --quiet --compile-bytecode --python .venv/bin/python --require-hashes \
@@ -60,7 +59,7 @@ install_python() {
   "${pip[@]}" --no-deps --no-build-isolation --editable .
 }
 
-# install_uv LOCK: the one that the lock names, if there is a build of it for this machine.
+# install_uv LOCK: install the locked uv, if there is a build for this machine.
 install_uv() {
   local only
   only=$(mktemp)
@@ -76,7 +75,7 @@ set_up_node() {
   hash=$(hash_of package.json frontend/package.json e2e/package.json engine/chaos/clients/package.json package-lock.json)
   if is_current node_modules/stamp-npm "$hash"; then return 0; fi
   require_node
-  # Nothing here needs a package's install script, so none may run.
+  # No package needs its install script, so none may run.
   step "Installing npm packages" again npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
   printf '%s' "$hash" >node_modules/stamp-npm
 }
@@ -91,7 +90,7 @@ build_page() {
   hash=$(hash_of "${sources[@]}")
   if [[ -f frontend/dist/index.html ]] && is_current node_modules/stamp-page "$hash"; then return 0; fi
   require_node
-  step "Building the page" npm run build --silent
+  step "Building the web UI" npm run build --silent
   printf '%s' "$hash" >node_modules/stamp-page
 }
 
@@ -114,13 +113,14 @@ build_proxy() {
   printf '%s' "$hash" >engine/target/stamp-proxy
 }
 
-# Most of a build from nothing are the crates that ours depend on, for the programs, their tests and the linter: whoever tests many
-# checkouts compiles them once, as scripts/keep-crates keeps them at the end of `make test`.
-# Ours are never taken from there: cargo compares times alone, and the files of another checkout may be older than what was built.
+# Most of a clean build is spent on third-party crates, for the programs, their tests and the linter. They are compiled once for
+# many checkouts: scripts/keep-crates stores them at the end of `make test`.
+# Our own crates are never taken from the cache: cargo only compares timestamps, and the files of another checkout can be older than
+# the build.
 crates_cache=${XDG_CACHE_HOME:-$HOME/.cache}/shardboard/crates
 crates_parts=(deps build .fingerprint)
 
-# crates_key: names what they were built from and by.
+# crates_key: print the name of the cache entry for the current lock file and compiler.
 crates_key() {
   { cat engine/Cargo.lock engine/Cargo.toml && rustc --version --verbose && echo "${RUSTFLAGS:-}"; } | sha256sum | cut -c 1-32
 }
@@ -130,7 +130,7 @@ take_crates() {
   kept=$crates_cache/$(crates_key)
   if [[ -e engine/target/release || ! -d $kept ]]; then return 0; fi
   mkdir -p engine/target
-  # Whole or not at all, also when this is killed.
+  # Atomic, even if this is interrupted.
   rm -rf engine/target/taken
   if cp --archive "$kept" engine/target/taken; then mv engine/target/taken engine/target/release; fi
 }
@@ -142,7 +142,7 @@ keep_crates() {
   mkdir -p "$crates_cache" || return 0
   made=$(mktemp --directory "$crates_cache/made.XXXXXX") || return 0
   if cp --archive "${crates_parts[@]/#/engine/target/release/}" "$made"; then
-    # Without its fingerprint a crate is built anew. Packages are called as their folders are.
+    # Remove our own crates: without its fingerprint a crate is built again. Packages have the names of their directories.
     for manifest in engine/*/Cargo.toml; do
       name=$(basename "$(dirname "$manifest")")
       for print in "$made/.fingerprint/$name"-*; do rm -rf "$print" "$made/deps/"*"${print##*/"$name"}"*; done

@@ -1,5 +1,5 @@
-# What must come from the operating system: Python, Node, Rust, a C compiler, Valkey or what building it takes, and for the tests Chromium,
-# PostgreSQL, OpenLDAP, nginx and HAProxy. Sourced by scripts/setup.
+# Dependencies on the operating system: Python, Node, Rust, a C compiler, Valkey or its build dependencies, and for the tests
+# Chromium, PostgreSQL, OpenLDAP, nginx and HAProxy. Sourced by scripts/setup.
 
 oldest_python=3.11
 oldest_node=20.19.0
@@ -12,8 +12,8 @@ at_least() {
   [[ $(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]
 }
 
-# find_python: the first interpreter that is new enough, in $python. The distribution's own comes before others on PATH: it was
-# built for speed, which those of version managers seldom are (a third less processor time for all that the tests do).
+# find_python: set $python to the first interpreter that is new enough. The distribution's interpreter is preferred: it is built
+# with optimizations, unlike most from version managers (a third less CPU time for the tests).
 find_python() {
   local candidate distribution=/usr/bin/python3
   "$distribution" -c 'import ensurepip, venv' 2>/dev/null || distribution=
@@ -24,12 +24,12 @@ find_python() {
       return
     fi
   done
-  die "Python >= $oldest_python is needed and was not found." \
-    "Debian 12 and later: apt-get install python3 python3-venv. Elsewhere: set PYTHON to its path."
+  die "Python >= $oldest_python is required and was not found." \
+    "Debian 12 and later: apt-get install python3 python3-venv. Other systems: set PYTHON to its path."
 }
 
 require_node() {
-  local hint="Node.js >= ${oldest_node%.0} with npm is needed; see https://nodejs.org for ways to install it."
+  local hint="Node.js >= ${oldest_node%.0} with npm is required; see https://nodejs.org for installation instructions."
   command -v node >/dev/null || die "node was not found on PATH." "$hint"
   command -v npm >/dev/null || die "npm was not found on PATH." "$hint"
   local version
@@ -37,19 +37,19 @@ require_node() {
   at_least "${version#v}" "$oldest_node" || die "node on PATH is ${version#v}." "$hint"
 }
 
-# require_rust: cargo and rustc for the proxy, and the C compiler that two of its packages are built with.
+# require_rust: cargo and rustc for the proxy, and the C compiler that two of its dependencies need.
 require_rust() {
-  local hint="Rust >= ${oldest_rust%.0} with cargo is needed to build the endpoint proxy."
-  hint+=" Debian 13: apt-get install cargo. Elsewhere, Debian 12 included: https://rustup.rs."
+  local hint="Rust >= ${oldest_rust%.0} with cargo is required to build the endpoint proxy."
+  hint+=" Debian 13: apt-get install cargo. Debian 12 and other systems: https://rustup.rs."
   local tool said version
   for tool in cargo rustc; do
     command -v "$tool" >/dev/null || die "$tool was not found on PATH." "$hint"
-    # rustup's are on PATH of users that have no toolchain, too.
-    said=$("$tool" --version 2>&1) || die "$(command -v "$tool") does not run: ${said%%$'\n'*}" "$hint"
+    # rustup puts its programs on PATH even if no toolchain is installed.
+    said=$("$tool" --version 2>&1) || die "$(command -v "$tool") cannot run: ${said%%$'\n'*}" "$hint"
     version=$(cut -d ' ' -f 2 <<<"$said")
     at_least "${version%%-*}" "$oldest_rust" || die "$tool on PATH is $version." "$hint"
   done
-  command -v cc >/dev/null || die "cc, a C compiler, was not found on PATH; the endpoint proxy needs one to be built." \
+  command -v cc >/dev/null || die "cc, a C compiler, was not found on PATH. It is required to build the endpoint proxy." \
     "Debian: apt-get install gcc libc6-dev."
 }
 
@@ -62,7 +62,7 @@ has_postgres() {
   initdb=$(command -v initdb) && at_least "$("$initdb" --version | grep -o '[0-9.]*' | head -n 1)" "$oldest_postgres"
 }
 
-# require_system_packages TESTS(yes|no): install what is missing, or say which line does.
+# require_system_packages TESTS(yes|no): install missing packages, or print the command that does.
 require_system_packages() {
   local missing=()
   if wants_build; then
@@ -71,7 +71,7 @@ require_system_packages() {
     missing+=(valkey-server valkey-tools)
   fi
   if [[ $1 == yes ]]; then
-    # The distribution's engine is tested, too.
+    # The tests also use the distribution's engine.
     if [[ ${missing[*]} != *valkey-server* ]]; then system_valkey "$oldest_valkey" || missing+=(valkey-server valkey-tools); fi
     command -v chromium >/dev/null || missing+=(chromium)
     has_postgres || missing+=(postgresql)
@@ -88,17 +88,17 @@ require_system_packages() {
   if ((${#missing[@]} > 0)); then install_packages "${missing[@]}"; fi
 }
 
-# install_packages NAME... : by apt, or say the line that does it.
+# install_packages NAME... : install with apt, or print the command that does.
 install_packages() {
   command -v apt-get >/dev/null || die "Missing: $*." \
-    "This is no Debian system: install them (Valkey >= ${oldest_valkey%.0}) and run this again."
+    "This is not a Debian system: install them (Valkey >= ${oldest_valkey%.0}) and run this command again."
   local install=("$PWD/scripts/install-debian-packages" "$@")
   if ((EUID == 0)); then
     step "Installing $*" "${install[@]}"
   elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     step "Installing $*" sudo -n "${install[@]}"
   else
-    die "Missing: $*. Installing them needs root. Run this line, then the same command again:" "" \
+    die "Missing: $*. Installing them requires root privileges. Run this command, then repeat the previous one:" "" \
       "    sudo ${install[*]}" ""
   fi
 }
