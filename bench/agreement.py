@@ -69,8 +69,8 @@ def _load(host: str, port: int) -> dict[str, float]:
     """Return latencies in microseconds by name, as measured by the client."""
     arguments = ["-h", host, "-p", str(port), "-c", str(CONNECTIONS), "-n", str(REQUESTS), "-r", "100000", "--csv"]
     command = ["valkey-benchmark", *arguments, "--precision", "3", "EVAL", SCRIPT, "1", "key:__rand_int__"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = [line for line in said.stdout.splitlines() if line.startswith('"')]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
     row = next(csv.DictReader(lines))
     return {"p50": float(row["p50_latency_ms"]) * 1000, "p99": float(row["p99_latency_ms"]) * 1000}
 
@@ -80,11 +80,11 @@ def _shown(cluster: LocalCluster, uid: int, began: float, ended: float) -> dict[
     first, last = _interval(began, ended) or (0, 0)
     if not last:
         raise ValueError(f"the run of {ended - began:.0f} s contains no interval of {WINDOW} s; increase REQUESTS")
-    wanted = {"interval": "10sec", "metrics": "p50_latency,p99_latency"}
+    query = {"interval": "10sec", "metrics": "p50_latency,p99_latency"}
     inside: list[dict[str, Any]] = []
 
     def told() -> bool:
-        found = ok(cluster.api.get(f"/v1/bdbs/stats/{uid}", params=wanted))["intervals"]
+        found = ok(cluster.api.get(f"/v1/bdbs/stats/{uid}", params=query))["intervals"]
         inside[:] = [entry for entry in found if first <= _epoch(entry["stime"]) < last and "p99_latency" in entry]
         return len(inside) == (last - first) // WINDOW
 

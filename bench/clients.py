@@ -19,10 +19,10 @@ AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 class ClientRecord:
     """Requests of a client, from the first to the last."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.errors: list[str] = told["errors"]
-        self.wrong: int = told["wrong"]
-        self._samples: list[tuple[float, float]] = told["samples"]
+    def __init__(self, record: dict[str, Any]) -> None:
+        self.errors: list[str] = record["errors"]
+        self.wrong: int = record["wrong"]
+        self._samples: list[tuple[float, float]] = record["samples"]
 
     def between(self, first: float, last: float) -> "Latencies":
         """Return the latencies of the requests that were due in this time (Unix seconds)."""
@@ -66,8 +66,8 @@ class Client:
 
     def end(self) -> ClientRecord:
         """Stop the client and return its record. Raises TimeoutExpired."""
-        told, _ = self._process.communicate("stop\n", timeout=120)
-        return ClientRecord(json.loads(told))
+        output, _ = self._process.communicate("stop\n", timeout=120)
+        return ClientRecord(json.loads(output))
 
 
 def traffic(host: str, port: int, keys: int) -> Client:

@@ -63,7 +63,7 @@ def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: 
 
 
 def _create(cluster: LocalCluster, shards: int) -> int:
-    wanted: dict[str, Any] = {
+    body: dict[str, Any] = {
         "name": "bench",
         "memory_size": 0,
         "sharding": True,
@@ -74,7 +74,7 @@ def _create(cluster: LocalCluster, shards: int) -> int:
         "shards_placement": "sparse",
         "shard_key_regex": STANDARD,
     }
-    uid: int = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+    uid: int = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
 
     def active() -> bool:
         try:
@@ -145,8 +145,8 @@ def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int)
     query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
     found = ok(cluster.api.get("/v1/history", params=query))
     assert found["step"] == 1
-    told = sum(value is not None for columns in found["series"].values() for value in columns[0])
-    return shards * int(found["count"]) - told
+    present = sum(value is not None for columns in found["series"].values() for value in columns[0])
+    return shards * int(found["count"]) - present
 
 
 def _competitors(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Popen]:

@@ -75,7 +75,7 @@ def create(
     """Return the uid of a new database, and the seconds from POST until it is active. Benchmarks that access shards directly use
     unencrypted connections. `others` are fields that override the defaults.
     """
-    wanted: dict[str, Any] = {
+    body: dict[str, Any] = {
         "name": "bench",
         "memory_size": 0,
         "sharding": True,
@@ -89,7 +89,7 @@ def create(
         **others,
     }
     started = time.monotonic()
-    uid = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+    uid = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
     status = ""
     while status != "active":
         cluster.check()

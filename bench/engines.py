@@ -36,15 +36,17 @@ def engines(report: Report, directory: Path) -> None:
             print(f"      {row} with Valkey {version}", flush=True)
             for line in _run(row, path, directory / version):
                 report.repeat(line)
-                if (told := LINE.match(line)) is not None:
-                    found.setdefault(told["what"], {})[version] = told["value"]
+                if (match := LINE.match(line)) is not None:
+                    found.setdefault(match["what"], {})[version] = match["value"]
     print(table(list(chosen), found), flush=True)
 
 
 def table(versions: Sequence[str], found: Mapping[str, Mapping[str, str]]) -> str:
     """Return a Markdown table for an ADR."""
     lines = [f"| | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|"]
-    lines += [f"| {what} | {' | '.join(told.get(each, '–') for each in versions)} |" for what, told in found.items()]
+    lines += [
+        f"| {what} | {' | '.join(values.get(each, '–') for each in versions)} |" for what, values in found.items()
+    ]
     return "\n".join(lines)
 
 

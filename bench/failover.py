@@ -45,6 +45,6 @@ def _gaps(report: Report, what: str, rounds: list[Round], middle: float, worst: 
     report.limit(f"{what}: median", median(gaps), middle, "s")
     report.limit(f"{what}: worst", max(gaps), worst, "s")
     report.fact(f"{what}: longest wait at other nodes", [each.waited for each in rounds], "s")
-    refused = [said for each in rounds for said in each.refused]
+    refused = [error for each in rounds for error in each.refused]
     note = f" ({'; '.join(sorted(set(refused)))})" if refused else ""
     report.limit(f"{what}: writes refused by primaries of other nodes", len(refused), 0, "writes", note)

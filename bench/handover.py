@@ -38,7 +38,7 @@ def handover(report: Report, directory: Path) -> None:
                 seen = _watched(cluster, uid, change)
                 waits += [writer.longest_wait(0) for writer in seen.by_pair.values()]
                 refused += [
-                    said for writer in seen.by_pair.values() for _, said in writer.refused if change is _console
+                    error for writer in seen.by_pair.values() for _, error in writer.refused if change is _console
                 ]
                 lost += seen.missing() if change is _console else 0
         tries = [each for each in ok(cluster.api.get("/v1/logs")) if each["type"] == "shard_handover_failed"]
@@ -123,7 +123,8 @@ def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None
             home = homes[str(row["uid"])]
             _tell(home, "CLUSTER", "FAILOVER")
             cluster.until(
-                lambda home=home: "role:master" in _tell(home, "INFO", "replication"), "the failover of valkey-cli did not end"
+                lambda home=home: "role:master" in _tell(home, "INFO", "replication"),
+                "the failover of valkey-cli did not end",
             )  # type: ignore[misc]
 
 

@@ -123,14 +123,14 @@ async def _questions(report: Report, store: Store, name: str) -> None:
 
         return answer
 
-    for question, asked, limit in (
+    for question, read, limit in (
         (f"{SHARDS} shards × 1 day of one metric", ask("shards", None, DAY, 300), 150),
         ("one database × 1 year", ask("bdbs", {1}, YEAR, 1000), 50),
     ):
         size, taken = 0, []
         for _ in range(ROUNDS):
             started = time.perf_counter()
-            size = await asked()
+            size = await read()
             taken.append((time.perf_counter() - started) * 1000)
         report.limit(f"{name}: {question}, {size / 1000:.0f} kB of JSON", median(taken), limit, "ms")
 

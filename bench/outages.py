@@ -85,7 +85,8 @@ def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callabl
         struck = strike(victim)
         affected = [writers.by_pair[pair] for pair in lost]
         cluster.until(
-            lambda: all(writer.good_again(struck.done) is not None for writer in affected), "the lost slots did not recover"
+            lambda: all(writer.good_again(struck.done) is not None for writer in affected),
+            "the lost slots did not recover",
         )
         time.sleep(SETTLE)
     struck.bring_back()
@@ -96,7 +97,7 @@ def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callabl
         waited=max((writer.longest_wait(struck.began) for writer in living), default=0.0),
         # After a timeout a client tries the other server of the pair, which can be on the lost node.
         refused=[
-            said for writer in living for sent, said in writer.refused if sent > struck.began and victim not in said
+            error for writer in living for sent, error in writer.refused if sent > struck.began and victim not in error
         ],
     )
     whole(cluster, uid)

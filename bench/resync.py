@@ -57,7 +57,7 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
             cluster.kill_node(away)
             cluster.until(lambda: _down(cluster, uid) == PAIRS, "the loss was not detected")
             cluster.start_agents()
-            looks = _watch(cluster, uid)
+            polls = _watch(cluster, uid)
             whole(cluster, uid)
             spans = _spans(cluster)
             born = min(process.create_time() for process in cluster.engines(away))
@@ -93,7 +93,7 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
     report.limit("P99 at the client while replicas copy / before", meanwhile.p99 / quiet.p99, 3, "x", note)
     report.limit("errors at the client", len(seen.errors), 0, "errors", f" {sorted(set(seen.errors))[:3]}")
     report.limit("keys lost or wrong", seen.wrong, 0, "keys")
-    _truth(report, looks, {span["uid"]: span for span in spans})
+    _truth(report, polls, {span["uid"]: span for span in spans})
 
 
 def _gather(cluster: LocalCluster, uid: int, home: str) -> None:
@@ -131,17 +131,17 @@ def _spans(cluster: LocalCluster) -> list[dict[str, Any]]:
 
 def _watch(cluster: LocalCluster, uid: int) -> list[tuple[float, dict[str, Any]]]:
     """Return the times and contents of all open spans until all replicas are in sync."""
-    looks: list[tuple[float, dict[str, Any]]] = []
+    polls: list[tuple[float, dict[str, Any]]] = []
 
     def done() -> bool:
         time.sleep(POLL)  # polling costs CPU time, which the comparison without a console does not spend
         found = ok(cluster.api.get("/v1/logs", params={"order": "desc", "limit": 100}))
-        looks.extend((time.time(), event) for event in found if event["type"] == "resync")
+        polls.extend((time.time(), event) for event in found if event["type"] == "resync")
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         return bool(bdb["shards_in_sync"] == bdb["shards_total"])
 
     cluster.until(done, "the replicas did not recover", 180)
-    return looks
+    return polls
 
 
 def _by_hand(cluster: LocalCluster, address: str, before: list[dict[str, Any]], *options: str) -> float:
@@ -187,24 +187,23 @@ def _in_sync(row: dict[str, Any]) -> bool:
         asking.close()
 
 
-def _truth(report: Report, looks: list[tuple[float, dict[str, Any]]], spans: dict[int, dict[str, Any]]) -> None:
-    """Report how often the percentage decreased, its distance from the share of elapsed time, and the error of the remaining time.
-    """
+def _truth(report: Report, polls: list[tuple[float, dict[str, Any]]], spans: dict[int, dict[str, Any]]) -> None:
+    """Report decreases of the percentage, its distance from the share of elapsed time, and the error of the remaining time."""
     fell, off, late = 0, [0.0], [0.0]
-    told: dict[int, dict[str, Any]] = {}
-    for at, look in looks:
-        span = spans.get(look["uid"])
-        if span is None or "ended_ms" in look:
+    previous: dict[int, dict[str, Any]] = {}
+    for at, event in polls:
+        span = spans.get(event["uid"])
+        if span is None or "ended_ms" in event:
             continue
-        before = told.get(look["uid"], {})
-        fell += look["percent"] < before.get("percent", 0.0)
+        before = previous.get(event["uid"], {})
+        fell += event["percent"] < before.get("percent", 0.0)
         begun, ended = span["time_ms"] / 1000, span["ended_ms"] / 1000
         share = (at - begun) / (ended - begun)
-        off.append(abs(look["percent"] - 100 * share))
-        left, new = ended - at, look != before
-        if new and before and share > 0.5 and look["eta_seconds"] is not None and left > 1:
-            late.append(100 * abs(look["eta_seconds"] - left) / left)
-        told[look["uid"]] = look
+        off.append(abs(event["percent"] - 100 * share))
+        left, new = ended - at, event != before
+        if new and before and share > 0.5 and event["eta_seconds"] is not None and left > 1:
+            late.append(100 * abs(event["eta_seconds"] - left) / left)
+        previous[event["uid"]] = event
     report.limit("resync: decreases of the percentage", fell, 0, "times")
     report.fact("resync: displayed percentage, distance from the share of elapsed time", off, "points")
     report.limit("resync: largest distance of the percentage", max(off), 15, "points")

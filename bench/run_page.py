@@ -31,9 +31,9 @@ def run_page(report: Report, directory: Path) -> None:
         cluster.stop()
         cluster.kill_shards()
     found = json.loads(RESULTS.read_text())
-    looks = found["looks"]
+    samples = found["looks"]
     what = f"web UI of a run, {found['charts']} charts, {SECONDS} s"
     for name, words in (("process_mb", "memory of the renderer process"), ("heap_mb", "JavaScript heap")):
-        sizes = [look[name] for look in looks]
+        sizes = [sample[name] for sample in samples]
         note = f" ({sizes[0]:.0f} MB at the start, {sizes[-1]:.0f} MB at the end)"
         report.limit(f"{what}: {words}", max(sizes), 150, "MB", note)

@@ -34,15 +34,15 @@ def smoke(names: Sequence[str]) -> int:
             TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
             lifeline(Path(directory)),
         ):
-            said = run([sys.executable, "-m", "bench", name], Path(directory), PATIENCE)
-        if said is None:
+            reason = run([sys.executable, "-m", "bench", name], Path(directory), PATIENCE)
+        if reason is None:
             print(f"ok    {name} works ({time.monotonic() - started:.0f} s)", flush=True)
         else:
-            failed[name] = said
-            print(f"FAIL  {name}: {said}", flush=True)
+            failed[name] = reason
+            print(f"FAIL  {name}: {reason}", flush=True)
     print(f"{len(names)} benchmarks in {time.monotonic() - begun:.0f} s, {len(failed)} failed", flush=True)
-    for name, said in failed.items():
-        print(f"FAIL  {name}: {said}", file=sys.stderr)
+    for name, reason in failed.items():
+        print(f"FAIL  {name}: {reason}", file=sys.stderr)
     return 1 if failed else 0
 
 

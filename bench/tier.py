@@ -108,8 +108,7 @@ def _measure(report: Report, cluster: LocalCluster, data: Data) -> dict[str, tup
 
 
 def tier_memory(report: Report) -> None:
-    """Measure RAM compared with its limit and per cold key, copies to replicas, and P99 of hot keys during misses; by engine/bench.
-    """
+    """Measure RAM against its limit and per cold key, copies to replicas, and P99 of hot keys during misses; by engine/bench."""
     subprocess.run(BUILD, cwd=ENGINE, check=True)
     repeat(report, [sys.executable, str(ENGINE / "bench"), "flash"])
 
@@ -126,9 +125,9 @@ def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
     ram = OF_NO_KEYS + round(KEYS * (IN_RAM * (size + BESIDE_A_HOT_VALUE) + OF_A_COLD_KEY)) * 16 // 15
     whole = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
     sizes = {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": whole} if name == "flash" else {}
-    wanted = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
-    wanted["data_internode_encryption"] = False  # it is also accessed directly
-    uid = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+    body = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
+    body["data_internode_encryption"] = False  # it is also accessed directly
+    uid = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
 
     def active() -> bool:
         status: str = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"]
@@ -180,13 +179,13 @@ def _compare(
             if name == "flash":
                 share.append(_share(before, _accesses(place)))
     ratio = median(rates["flash"]) / median(rates["ram"])
-    told = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} per second, {median(share):.1%} served from RAM)"
-    report.least(f"{row.name}, {data.name}, {hit} from RAM: compared with all in RAM", ratio, least, "x", told)
+    note = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} per second, {median(share):.1%} served from RAM)"
+    report.least(f"{row.name}, {data.name}, {hit} from RAM: compared with all in RAM", ratio, least, "x", note)
     if row is GETS and HITS[hit] < 1:
         ideal = lru.hit_ratio(*lru.gaussian(KEYS, width), _values_in_ram(places["flash"]))
-        told = f" ({median(share):.1%}, ideal {ideal:.1%})"
+        note = f" ({median(share):.1%}, ideal {ideal:.1%})"
         what = f"{row.name}, {data.name}, {hit} from RAM: below an ideal LRU with as many values"
-        report.limit(what, 100 * (ideal - median(share)), FROM_IDEAL, "points", told)
+        report.limit(what, 100 * (ideal - median(share)), FROM_IDEAL, "points", note)
 
 
 def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, least: float) -> None:
@@ -198,9 +197,9 @@ def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit
         for name, place in places.items():
             rates[name].append(_rate(place, data, row, width, SECONDS))
     ratio = median(rates["endpoint"]) / median(rates["direct"])
-    told = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} per second)"
+    note = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} per second)"
     report.least(
-        f"{row.name}, {data.name}, {hit} from RAM: endpoint compared with direct access", ratio, least, "x", told
+        f"{row.name}, {data.name}, {hit} from RAM: endpoint compared with direct access", ratio, least, "x", note
     )
 
 
@@ -242,10 +241,10 @@ def _rate(place: tuple[str, int], data: Data, row: Row, width: float, seconds: i
         "--randomize",
     ]
     command += ["--hide-histogram", "-o", "/dev/null", "--json-out-file=/dev/stdout"]
-    told = json.loads(
+    output = json.loads(
         subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
     )
-    totals: dict[str, Any] = told["ALL STATS"]["Totals"]
+    totals: dict[str, Any] = output["ALL STATS"]["Totals"]
     if totals["Errors"]:
         raise RuntimeError(f"{row.name}: {totals['Errors']}")
     rate: float = totals["Ops/sec"]
@@ -255,8 +254,8 @@ def _rate(place: tuple[str, int], data: Data, row: Row, width: float, seconds: i
 def _accesses(place: tuple[str, int]) -> tuple[int, int]:
     """Return the number of accesses to values in RAM and on flash."""
     with valkey.Valkey(*place) as shard:
-        told: dict[str, int] = shard.info("tier")
-    return tuple(sum(told[f"tier_{kind}_{where}"] for kind in ("fetch", "write", "del")) for where in ("ram", "flash"))  # type: ignore[return-value]
+        info: dict[str, int] = shard.info("tier")
+    return tuple(sum(info[f"tier_{kind}_{where}"] for kind in ("fetch", "write", "del")) for where in ("ram", "flash"))  # type: ignore[return-value]
 
 
 def _values_in_ram(place: tuple[str, int]) -> int:

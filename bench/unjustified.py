@@ -34,8 +34,8 @@ def unjustified(report: Report, directory: Path) -> None:
                 number += 1
                 time.sleep(2 * AGENT_FROZEN)
         params = {"from": began.isoformat()}
-        told = [event["type"] for event in ok(cluster.api.get("/v1/timeline", params=params))]
-    count = sum(type_ in ("node_failed", "shard_failover") for type_ in told)
+        types = [event["type"] for event in ok(cluster.api.get("/v1/timeline", params=params))]
+    count = sum(type_ in ("node_failed", "shard_failover") for type_ in types)
     report.limit(f"false failovers in {SECONDS} s, machine saturated", count, 0, "events")
 
 

@@ -38,24 +38,24 @@ class AgentsTrust:
             every = await nodes.every(session)
         connected = [node for node in every if node.agent_status == "connected"]
         self._forget_others({node.uid for node in every}, {node.uid for node in connected})
-        wanted = Trust(self._authority.trusted, self._authority.bundle, self._authority.trusted_digest)
+        desired = Trust(self._authority.trusted, self._authority.bundle, self._authority.trusted_digest)
         heard = self._authority.heard.trusting
-        missing = [node for node in connected if heard.get(node.uid) != wanted.digest]
-        await together(self._tell_one(NodeRef(node.uid, node.addr, node.agent_port), wanted) for node in missing)
+        missing = [node for node in connected if heard.get(node.uid) != desired.digest]
+        await together(self._tell_one(NodeRef(node.uid, node.addr, node.agent_port), desired) for node in missing)
 
     def _forget_others(self, known: set[int], connected: set[int]) -> None:
         """Remove the state of other agents. A disconnected agent may return with another state directory."""
         heard = self._authority.heard
         for uid in {*heard.trusting, *heard.failures, *heard.unrenewed} - connected:
-            for said in (heard.trusting, heard.failures, heard.unrenewed):
-                said.pop(uid, None)
+            for state in (heard.trusting, heard.failures, heard.unrenewed):
+                state.pop(uid, None)
         for uid in heard.showing.keys() - known:
             del heard.showing[uid]
 
-    async def _tell_one(self, node: NodeRef, wanted: "Trust") -> None:
+    async def _tell_one(self, node: NodeRef, desired: "Trust") -> None:
         heard = self._authority.heard
         try:
-            await self._agents.tell_authorities(node, wanted.authorities, wanted.bundle)
+            await self._agents.tell_authorities(node, desired.authorities, desired.bundle)
         except AgentUnreachable as error:
             heard.failures[node.uid] = error.reason
         except AgentBehind:
@@ -66,7 +66,7 @@ class AgentsTrust:
             log.exception("agent trust: updating the agent of node %s failed", node.uid)
             await self._refused(node, "see the console's log")
         else:
-            heard.trusting[node.uid] = wanted.digest
+            heard.trusting[node.uid] = desired.digest
             heard.failures.pop(node.uid, None)
             self._told.pop(node.uid, None)
 
@@ -74,9 +74,9 @@ class AgentsTrust:
         self._authority.heard.failures[node.uid] = failure
         if self._told.get(node.uid) == failure:
             return
-        told = f"The trusted CAs could not be sent to the agent of node {node.uid}: {failure}. The console retries every minute."
+        message = f"The trusted CAs could not be sent to the agent of node {node.uid}: {failure}. The console retries every minute."
         async with self._store.begin() as session:
-            record(session, "node_authorities_failed", told, source="node", severity="ERROR", node_uid=node.uid)
+            record(session, "node_authorities_failed", message, source="node", severity="ERROR", node_uid=node.uid)
         self._told[node.uid] = failure
 
 

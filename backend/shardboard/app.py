@@ -143,7 +143,8 @@ def create_app(console: Console) -> FastAPI:
     )
     app.state.console = console
     audited.install(app)
-    app.include_router(stats.router, prefix="/v1")  # before the objects: otherwise `/nodes/stats` would be the node `stats`
+    # before the objects: otherwise `/nodes/stats` would be the node `stats`
+    app.include_router(stats.router, prefix="/v1")
     for module in (
         absent,  # before the objects: otherwise `/bdbs/replica_sources/alerts` would be a database's alerts
         actions,
@@ -312,9 +313,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("renew agent certificates", agent_certificates.run),
         Loop("reject certificates of removed nodes", agent_certificates.run_refusals),
         Loop("send trusted CAs to agents", authorities.run),
-        Loop(
-            "renew shard certificates", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run
-        ),
+        Loop("renew shard certificates", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run),
         Loop("record elections", ElectionLoop(console.store, console.bus).run),
         Loop("remove unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
         Loop("watch epochs", EpochLoop(console.store, console.agents).run),

@@ -140,8 +140,7 @@ class Authority:
 
     @property
     def bundle(self) -> str:
-        """The CAs (PEM) that browsers and clients of endpoints should trust, including issuers for clients that require a root CA.
-        """
+        """The CAs (PEM) that browsers and clients of endpoints trust, including issuers for clients that require a root CA."""
         return "".join(dict.fromkeys(pem(each).decode() for signer in self._all for each in signer.chain))
 
     def renew(self) -> bool:
@@ -186,12 +185,11 @@ class Authority:
         return context
 
     def refuse(self, serials: Collection[str]) -> bool:
-        """Reject exactly these agent certificates (hexadecimal serial numbers) on new connections. Return whether the set changed.
-        """
-        if (wanted := frozenset(serials)) == self._refused:
+        """Reject exactly these agent certificates (hexadecimal serial numbers) from now on. Return whether the set changed."""
+        if (desired := frozenset(serials)) == self._refused:
             return False
-        self._clients = self._client_context(wanted)
-        self._refused = wanted
+        self._clients = self._client_context(desired)
+        self._refused = desired
         return True
 
     def _show(self, context: ssl.SSLContext) -> None:

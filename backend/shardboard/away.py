@@ -67,10 +67,10 @@ def is_away(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """Return the store's error message without statement and values, which can contain passwords."""
-    said = str(error.orig if isinstance(error, exc.DBAPIError) else error).partition("\n")[0]
-    if said.startswith("<class "):  # format in which SQLAlchemy quotes asyncpg
-        said = said.partition(">: ")[2]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = str(error.orig if isinstance(error, exc.DBAPIError) else error).partition("\n")[0]
+    if message.startswith("<class "):  # format in which SQLAlchemy quotes asyncpg
+        message = message.partition(">: ")[2]
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _of_driver(error: exc.DBAPIError) -> bool:

@@ -10,8 +10,7 @@ QUEUE_LIMIT = 4096
 
 
 class Bus:
-    """Publish/subscribe. `publish` never blocks or fails: a listener that is too slow is marked `overflowed` and must start again.
-    """
+    """Publish/subscribe. `publish` never blocks or fails: a slow listener is marked `overflowed` and must start again."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = defaultdict(set)
@@ -26,8 +25,7 @@ class Bus:
 
     @contextmanager
     def listen(self, *topics: str, most_bytes: int | None = None) -> Iterator["Listener"]:
-        """Queue everything published on `topics` while the block runs. `most_bytes` limits the queued messages that have a `size`.
-        """
+        """Queue everything published on `topics` during the block. `most_bytes` limits the queued messages that have a `size`."""
         listener = Listener(most_bytes)
         for topic in topics:
             self._listeners[topic].add(listener)

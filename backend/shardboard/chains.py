@@ -30,7 +30,9 @@ def read(content: bytes) -> tuple[x509.Certificate, ...]:
     try:
         return tuple(x509.load_pem_x509_certificates(content))
     except (ValueError, x509.InvalidVersion) as error:
-        raise Wrong("This is not a certificate in PEM format, which starts with -----BEGIN CERTIFICATE-----.") from error
+        raise Wrong(
+            "This is not a certificate in PEM format, which starts with -----BEGIN CERTIFICATE-----."
+        ) from error
 
 
 def insist_on_order(chain: Sequence[x509.Certificate]) -> None:
@@ -39,10 +41,10 @@ def insist_on_order(chain: Sequence[x509.Certificate]) -> None:
         try:
             below.verify_directly_issued_by(above)
         except (*UNREADABLE, InvalidSignature) as error:
-            sentence = (
+            message = (
                 f"Certificate {place} of the chain ({name_of(above)}) did not sign the previous one ({name_of(below)})."
             )
-            raise Wrong(sentence) from error
+            raise Wrong(message) from error
 
 
 def insist_on_time(chain: Sequence[x509.Certificate], now: datetime | None = None) -> None:
@@ -50,12 +52,12 @@ def insist_on_time(chain: Sequence[x509.Certificate], now: datetime | None = Non
     now = now or datetime.now(UTC)
     for each in chain:
         if each.not_valid_after_utc <= now:
-            sentence = f"The certificate of {name_of(each)} expired on {each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC."
-            raise NotAcceptable("certificate_expired", sentence, field="certificate")
+            message = f"The certificate of {name_of(each)} expired on {each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC."
+            raise NotAcceptable("certificate_expired", message, field="certificate")
         if each.not_valid_before_utc > now:
             begins = f"{each.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
-            sentence = f"The certificate of {name_of(each)} is not valid before {begins}."
-            raise NotAcceptable("invalid_certificate", sentence, field="certificate")
+            message = f"The certificate of {name_of(each)} is not valid before {begins}."
+            raise NotAcceptable("invalid_certificate", message, field="certificate")
 
 
 def name_of(certificate: x509.Certificate) -> str:

@@ -59,10 +59,16 @@ def build_parser() -> argparse.ArgumentParser:
     token.add_argument("--token-file", type=Path, metavar="FILE", help="file with the join token")
     agent.add_argument("--address", required=True, help="address at which the console and clients reach this machine")
     agent.add_argument("--port", type=_port, default=9700, help="port of the agent (default %(default)s)")
-    agent.add_argument("--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="state directory (default %(default)s)")
-    agent.add_argument("--memory", type=byte_size, metavar="SIZE", help="memory for shards, such as 8GiB (default: all)")
+    agent.add_argument(
+        "--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="state directory (default %(default)s)"
+    )
+    agent.add_argument(
+        "--memory", type=byte_size, metavar="SIZE", help="memory for shards, such as 8GiB (default: all)"
+    )
     agent.add_argument("--flash", type=Path, metavar="DIR", help="directory on a flash disk, for databases on flash")
-    agent.add_argument("--flash-size", type=byte_size, metavar="SIZE", help="flash for shards, such as 100GiB (default: all)")
+    agent.add_argument(
+        "--flash-size", type=byte_size, metavar="SIZE", help="flash for shards, such as 100GiB (default: all)"
+    )
     agent.add_argument(
         "--park", action="store_true", help="save and stop the shards with the agent, and start them with it"
     )
@@ -73,14 +79,24 @@ def build_parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=run_demo)
 
     tokens = commands.add_parser("token", help="create join tokens (on the console's machine)")
-    tokens.add_argument("--count", type=int, choices=range(1, 1001), default=1, metavar="N", help="number of tokens (default 1)")
-    tokens.add_argument("--address", metavar="ADDRESS", help="address of the node that may join with the token (default: any)")
-    tokens.add_argument("--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="lifetime (default 600)")
-    tokens.add_argument("--out-dir", type=Path, metavar="DIR", help="write each token to a file token-<n> instead of printing it")
+    tokens.add_argument(
+        "--count", type=int, choices=range(1, 1001), default=1, metavar="N", help="number of tokens (default 1)"
+    )
+    tokens.add_argument(
+        "--address", metavar="ADDRESS", help="address of the node that may join with the token (default: any)"
+    )
+    tokens.add_argument(
+        "--ttl", type=int, choices=range(60, 3601), default=600, metavar="SECONDS", help="lifetime (default 600)"
+    )
+    tokens.add_argument(
+        "--out-dir", type=Path, metavar="DIR", help="write each token to a file token-<n> instead of printing it"
+    )
     tokens.set_defaults(run=run_token)
 
     reset = commands.add_parser("reset-admin-password", help="set and print a new password (on the console's machine)")
-    reset.add_argument("--user", metavar="NAME", help="user, who becomes an administrator (default: SHARDBOARD_ADMIN_USER)")
+    reset.add_argument(
+        "--user", metavar="NAME", help="user, who becomes an administrator (default: SHARDBOARD_ADMIN_USER)"
+    )
     reset.set_defaults(run=run_reset)
 
     unlock = commands.add_parser("unlock", help="unlock a user after failed logins (on the console's machine)")
@@ -106,10 +122,16 @@ def build_parser() -> argparse.ArgumentParser:
         "run", help="run a scenario; exit status 0 if its SLA is met, 1 if not, 2 if the run failed"
     )
     runs.add_argument("scenario", metavar="SCENARIO", help="YAML file or name of a library scenario")
-    runs.add_argument("--target", required=True, action="append", metavar="NAME", help="database; repeat to compare several")
-    runs.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="factor for the size of the scenario (default 1)")
+    runs.add_argument(
+        "--target", required=True, action="append", metavar="NAME", help="database; repeat to compare several"
+    )
+    runs.add_argument(
+        "--scale", type=float, default=1.0, metavar="FACTOR", help="factor for the size of the scenario (default 1)"
+    )
     runs.add_argument("--watch", action="store_true", help="print progress every second")
-    runs.add_argument("--overwrite", action="store_true", help="run even if the database contains keys that no benchmark wrote")
+    runs.add_argument(
+        "--overwrite", action="store_true", help="run even if the database contains keys that no benchmark wrote"
+    )
     _reach(runs)
     runs.set_defaults(run=run_bench)
 
@@ -172,8 +194,8 @@ def run_demo(arguments: argparse.Namespace) -> int:
 def run_token(arguments: argparse.Namespace) -> int:
     from shardboard.store_commands import make_tokens
 
-    if told := make_tokens(arguments.count, arguments.ttl, arguments.address, arguments.out_dir):
-        print(told)
+    if tokens := make_tokens(arguments.count, arguments.ttl, arguments.address, arguments.out_dir):
+        print(tokens)
     return 0
 
 
@@ -268,7 +290,10 @@ def run_bench(arguments: argparse.Namespace) -> int:
 def _reach(command: argparse.ArgumentParser) -> None:
     command.add_argument("--url", default=DEFAULT_URL, help="URL of the console (default %(default)s)")
     command.add_argument(
-        "--ca", type=Path, metavar="FILE", help="the console's CA certificate, required if the console is on another machine"
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        help="the console's CA certificate, required if the console is on another machine",
     )
 
 
@@ -284,9 +309,7 @@ def _console(arguments: argparse.Namespace) -> Any:
     except OSError as error:
         raise CommandError(f"the password file is not readable: {error}") from error
     if password is None:
-        raise CommandError(
-            "set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to log in"
-        )
+        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to log in")
     auth = (settings.admin_user, password)
     ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
     trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
@@ -344,8 +367,8 @@ def _join_token(arguments: argparse.Namespace) -> str | None:
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"the token file {arguments.token_file} is not readable") from error
     # Remove it from the environment: child processes of the agent must not inherit it.
-    given = os.environ.pop("SHARDBOARD_JOIN_TOKEN", None)
-    return arguments.token or given
+    from_environment = os.environ.pop("SHARDBOARD_JOIN_TOKEN", None)
+    return arguments.token or from_environment
 
 
 def _description(body: str) -> str:

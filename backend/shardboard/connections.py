@@ -166,8 +166,7 @@ _open: set[Patience] = set()
 
 
 class Repeats(logging.Filter):
-    """Rate limit for warnings, which clients can cause: a repeated text is logged once in a while, with the number of repetitions.
-    """
+    """Rate limit for warnings, which clients can cause: a repeated text is logged rarely, with the number of repetitions."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -107,10 +107,10 @@ def start(
         log = cluster.log_of(name)
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         log.touch(mode=0o600)
-        with log.open("ab") as said, suppress(subprocess.TimeoutExpired):
+        with log.open("ab") as output, suppress(subprocess.TimeoutExpired):
             command = [program, *filling(places, chosen, follows=follows)]
             subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=FILL_SECONDS, check=False
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=FILL_SECONDS, check=False
             )
     cluster.spawn(name, traffic(places, chosen, rate or chosen.rate, follows=follows), program=program)
 

@@ -30,18 +30,16 @@ def accepted(chain: str, request: Request, present: Signer, names: Sequence[str]
         chains.insist_on_time(signer.chain)
         _insist_on_strength(signer)
         if signer.subject == present.subject:
-            raise Wrong(
-                "The current CA has the same name, so clients could confuse them. Request a different name."
-            )
-        if told := refusal(signer, names):
-            raise Wrong(told)
+            raise Wrong("The current CA has the same name, so clients could confuse them. Request a different name.")
+        if reason := refusal(signer, names):
+            raise Wrong(reason)
     except Wrong as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
     except UNREADABLE as error:
         raise BadRequest("invalid_certificate", "The certificate is not readable.", field="certificate") from error
     if signer.ends < datetime.now(UTC) + timedelta(days=PEER_DAYS):
-        sentence = f"The CA expires on {signer.ends:%Y-%m-%d}. It must be valid for at least {PEER_DAYS} more days."
-        raise NotAcceptable("certificate_expired", sentence, field="certificate")
+        message = f"The CA expires on {signer.ends:%Y-%m-%d}. It must be valid for at least {PEER_DAYS} more days."
+        raise NotAcceptable("certificate_expired", message, field="certificate")
     return signer
 
 
@@ -50,8 +48,8 @@ def refusal(signer: Signer, names: Sequence[str]) -> str:
     constraints of the issuers as a peer would: the console and its agents, and clients that trust the root CA.
     """
     for trusted in [signer.pem] + ([pem(signer.root).decode()] if signer.root else []):
-        if told := _complaint(signer, trusted, names):
-            return f"Certificates that it signs for {_culprit(signer, trusted, names)} are rejected: {told}."
+        if reason := _complaint(signer, trusted, names):
+            return f"Certificates that it signs for {_culprit(signer, trusted, names)} are rejected: {reason}."
     return ""
 
 
@@ -66,13 +64,9 @@ def _culprit(signer: Signer, trusted: str, names: Sequence[str]) -> str:
 def _insist_on_key(signer: Signer) -> None:
     if signer.certificate.public_key() != signer.key.public_key():
         name = chains.name_of(signer.certificate)
-        raise Wrong(
-            f"{name}, the first certificate, does not match the key of the request. Sign the current request."
-        )
+        raise Wrong(f"{name}, the first certificate, does not match the key of the request. Sign the current request.")
     if len(signer.chain) == 1 and not signer.is_external:
-        raise Wrong(
-            "The certificate is self-signed. To use a self-signed CA, replace the CA without a certificate."
-        )
+        raise Wrong("The certificate is self-signed. To use a self-signed CA, replace the CA without a certificate.")
 
 
 def _insist_on_signing(certificate: x509.Certificate) -> None:
@@ -87,7 +81,9 @@ def _insist_on_signing(certificate: x509.Certificate) -> None:
     except x509.ExtensionNotFound:
         return
     if not (usage.key_cert_sign and usage.crl_sign):
-        raise Wrong("The CA is not allowed to sign certificates and revocation lists (key usage: keyCertSign, cRLSign).")
+        raise Wrong(
+            "The CA is not allowed to sign certificates and revocation lists (key usage: keyCertSign, cRLSign)."
+        )
 
 
 def _insist_on_strength(signer: Signer) -> None:

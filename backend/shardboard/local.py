@@ -354,7 +354,9 @@ def _leads_session(process: psutil.Process) -> bool:
 def ok(reply: httpx.Response) -> Any:
     """Return the JSON of a reply with status 200. Raises LocalError with the console's message otherwise."""
     if reply.status_code != 200:
-        raise LocalError(f"the console returned status {reply.status_code}: {reply.json().get('description', reply.text)}")
+        raise LocalError(
+            f"the console returned status {reply.status_code}: {reply.json().get('description', reply.text)}"
+        )
     return reply.json()
 
 

@@ -32,7 +32,7 @@ def _client_hello() -> bytes:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # no secret is sent to the server
-    said = ssl.MemoryBIO()
+    output = ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
-        context.wrap_bio(ssl.MemoryBIO(), said).do_handshake()
-    return said.read()
+        context.wrap_bio(ssl.MemoryBIO(), output).do_handshake()
+    return output.read()

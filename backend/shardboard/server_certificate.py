@@ -125,12 +125,14 @@ class ServerCertificate:
                 self._show("settings", identity, identity.context())
                 log.info("certificate: reloaded SHARDBOARD_TLS_CERT")
             except (OSError, ValueError) as error:
-                log.warning("certificate: the changed SHARDBOARD_TLS_CERT is not usable, the previous one stays active: %s", error)
+                log.warning(
+                    "certificate: the changed SHARDBOARD_TLS_CERT is not usable, the previous one stays active: %s",
+                    error,
+                )
             self._seen = seen
 
     def install(self, identity: Identity) -> None:
-        """Serve an identity validated by `read`, now and after restarts. Raises Conflict if the settings determine the certificate.
-        """
+        """Serve an identity validated by `read`, also after restarts. Raises Conflict if the settings determine the certificate."""
         self._insist_on_freedom()
         context = identity.context()
         write_private(self._file, identity.chain_pem().encode() + identity.key)
@@ -144,8 +146,8 @@ class ServerCertificate:
 
     def _insist_on_freedom(self) -> None:
         if self._given is not None:
-            sentence = "SHARDBOARD_TLS_CERT determines the certificate. Replace that file; the console reloads it within a minute."
-            raise Conflict("set_by_settings", sentence)
+            message = "SHARDBOARD_TLS_CERT determines the certificate. Replace that file; the console reloads it within a minute."
+            raise Conflict("set_by_settings", message)
 
     def _take_up(self) -> None:
         if self._given is not None:
@@ -186,8 +188,8 @@ def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     try:
         identity.context()
     except ssl.SSLError as error:
-        sentence = f"OpenSSL rejects this certificate: {error.reason or error}."
-        raise BadRequest("invalid_certificate", sentence, field="certificate") from error
+        message = f"OpenSSL rejects this certificate: {error.reason or error}."
+        raise BadRequest("invalid_certificate", message, field="certificate") from error
     return identity
 
 
@@ -207,7 +209,9 @@ def _private_key(key: bytes) -> PrivateKeyTypes:
     except TypeError as error:
         raise Wrong("The key is encrypted with a passphrase. Provide it without one.", "key") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise Wrong("This is not a private key in PEM format, which starts with -----BEGIN PRIVATE KEY-----.", "key") from error
+        raise Wrong(
+            "This is not a private key in PEM format, which starts with -----BEGIN PRIVATE KEY-----.", "key"
+        ) from error
 
 
 def _insist_on_use(own: x509.Certificate) -> None:

@@ -57,12 +57,12 @@ async def serve(
     """
     connections.raise_file_limit()
     log.addFilter(_repeats)
-    told = asyncio.Event()
+    stop_requested = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
     servers = [_Server(each) for each in configs]
     serving = [asyncio.create_task(server.serve()) for server in servers]
-    waiting = asyncio.create_task(told.wait())
+    waiting = asyncio.create_task(stop_requested.wait())
     endings: list[asyncio.Future[Any]] = [*serving, waiting, watch]
     await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()

@@ -18,8 +18,12 @@ class Settings(BaseSettings):
     admin_password: SecretStr | None = Field(
         default=None, description="only used on the first start; generated and printed once if not set"
     )
-    admin_password_file: Path | None = Field(default=None, description="file that contains the administrator's password")
-    cluster_name: str = Field(default="shardboard.local", description="host name of the cluster; only used on the first start")
+    admin_password_file: Path | None = Field(
+        default=None, description="file that contains the administrator's password"
+    )
+    cluster_name: str = Field(
+        default="shardboard.local", description="host name of the cluster; only used on the first start"
+    )
     state_dir: Path = Path("var")
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL; SQLite in the state directory if not set"
@@ -27,13 +31,13 @@ class Settings(BaseSettings):
     database_password_file: FilePath | None = Field(
         default=None, description="file that contains the password for that URL"
     )
-    store_key: SecretStr | None = Field(
-        default=None, description="one or more keys that encrypt the store's secrets"
-    )
+    store_key: SecretStr | None = Field(default=None, description="one or more keys that encrypt the store's secrets")
     store_key_file: Path | None = Field(
         default=None, description="file that contains the keys; by default store.key in the state directory"
     )
-    store_key_command: str | None = Field(default=None, description="command that prints the keys, such as one of a vault")
+    store_key_command: str | None = Field(
+        default=None, description="command that prints the keys, such as one of a vault"
+    )
     https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 disables it")

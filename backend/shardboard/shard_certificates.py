@@ -91,8 +91,7 @@ class ShardCertificates:
         return self.ends < now + timedelta(days=RENEW_DAYS)
 
     def renewed(self) -> "ShardCertificates":
-        """Return a copy with a new certificate of the same CA: old and new certificates are both accepted during the distribution.
-        """
+        """Return a copy with a new certificate of the same CA: during the distribution, old and new ones are accepted."""
         certificate, key = _signed(self.authority, self.authority_key)
         return replace(self, certificate=certificate, key=key, number=self.number + 1)
 

@@ -105,10 +105,10 @@ class Signer:
     def _identifier(self) -> x509.AuthorityKeyIdentifier:
         """The key identifier in the form that the issuer of the CA uses."""
         try:
-            told = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+            identifier = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         except x509.ExtensionNotFound:
             return x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
-        return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(told)
+        return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
     @cached_property
     def key_id(self) -> str:

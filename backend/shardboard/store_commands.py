@@ -88,12 +88,14 @@ def rotate_key() -> str:
         raise CommandError(str(error)) from error
     except SQLAlchemyError as error:
         raise CommandError(f"the store failed and no key was removed. Try again: {error}") from error
-    told = [f"{count} secrets of the store are encrypted with the key {name}. The previous key stays in {rotation.file}."]
-    told += [
+    messages = [
+        f"{count} secrets of the store are encrypted with the key {name}. The previous key stays in {rotation.file}."
+    ]
+    messages += [
         f"The key {removed} was removed. Backups of the store from before the last rotation need it."
         for removed in rotation.removed
     ]
-    return "\n".join(told)
+    return "\n".join(messages)
 
 
 def check_audit() -> str:
@@ -111,8 +113,7 @@ def check_audit() -> str:
 
 @asynccontextmanager
 async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
-    """Open a transaction, recorded in the audit trail as that command. If the store rejects it, the command ends with the reason.
-    """
+    """Open a transaction, recorded in the audit trail as that command. If it is rejected, the command ends with the reason."""
     deed = Deed(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
     async with _opened() as (store, authority, keys):
         audit.current.set(deed)

@@ -102,8 +102,8 @@ def store_keys(settings: Settings) -> StoreKeys:
         name for name in ("store_key", "store_key_file", "store_key_command") if getattr(settings, name) is not None
     ]
     if len(named) > 1:
-        said = " and ".join(f"SHARDBOARD_{name.upper()}" for name in named)
-        raise StoreKeyError(f"Set only one of {said}.")
+        variables = " and ".join(f"SHARDBOARD_{name.upper()}" for name in named)
+        raise StoreKeyError(f"Set only one of {variables}.")
     if settings.store_key is not None:
         return StoreKeys(settings.store_key.get_secret_value().split())
     if settings.store_key_command is not None:
@@ -113,8 +113,8 @@ def store_keys(settings: Settings) -> StoreKeys:
 
 def lacks_own(settings: Settings) -> bool:
     """Return whether the key must be in the console's own file but that file does not exist."""
-    given = (settings.store_key, settings.store_key_file, settings.store_key_command)
-    return given == (None, None, None) and not settings.key_file.exists()
+    configured = (settings.store_key, settings.store_key_file, settings.store_key_command)
+    return configured == (None, None, None) and not settings.key_file.exists()
 
 
 def make_own(settings: Settings) -> None:
@@ -253,8 +253,8 @@ def _said(command: str) -> str:
         )
         return done.stdout.decode()
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip()[-200:]
-        raise StoreKeyError(f"The command for the store key exited with status {error.returncode}: {said}") from error
+        errors = error.stderr.decode(errors="replace").strip()[-200:]
+        raise StoreKeyError(f"The command for the store key exited with status {error.returncode}: {errors}") from error
     except subprocess.TimeoutExpired:
         raise StoreKeyError(f"The command for the store key took longer than {COMMAND_SECONDS} s.") from None
     except (OSError, ValueError) as error:

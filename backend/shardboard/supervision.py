@@ -106,13 +106,13 @@ class Supervisor:
 
     async def _tell(self) -> None:
         """Store changes of the faults. This must not fail because of the faults that it reports."""
-        told: Mapping[str, LoopFault] | None = None
+        reported: Mapping[str, LoopFault] | None = None
         while True:
             faults = self.faults
-            if faults != told:
+            if faults != reported:
                 try:
                     await self.write(faults)
-                    told = faults
+                    reported = faults
                 except Exception as error:
                     log.warning("supervisor: recording failed loops failed: %s", reason(error))
             await asyncio.sleep(TELL_SECONDS)
@@ -129,9 +129,9 @@ class Supervisor:
                 if span := spans.pop(name, None):
                     span.details = details
                     continue
-                told = f'The console loop "{name}" failed and was restarted: {fault.reason}.'
+                message = f'The console loop "{name}" failed and was restarted: {fault.reason}.'
                 severity = "ERROR" if name in vital else "WARNING"
-                events.record(session, LOOP_FAILED, told, source="cluster", severity=severity, details=details)
+                events.record(session, LOOP_FAILED, message, source="cluster", severity=severity, details=details)
             for span in spans.values():
                 span.ended_at = datetime.now(UTC)
                 span.details = {**span.details, "open": False}

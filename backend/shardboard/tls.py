@@ -41,9 +41,7 @@ def key_of(csr_pem: str) -> AgentKey:
         if not request.is_signature_valid:
             problem = "The signature of the certificate request is invalid."
         elif not is_strong(key):
-            problem = (
-                "The key of the certificate request is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits."
-            )
+            problem = "The key of the certificate request is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits."
         else:
             assert isinstance(key, AgentKey)  # noqa: S101 - `is_strong` accepts no other types
             return key
@@ -113,10 +111,10 @@ def signing_key_of(certificate: x509.Certificate) -> str:
     extensions are malformed.
     """
     try:
-        told = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        identifier = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
     except x509.ExtensionNotFound:
         return ""
-    return (told.key_identifier or b"").hex()
+    return (identifier.key_identifier or b"").hex()
 
 
 def key_usage(*, signs_certificates: bool) -> x509.KeyUsage:

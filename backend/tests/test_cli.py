@@ -295,7 +295,9 @@ def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.Capt
     told = capsys.readouterr().out
     keys = store_keys(console_state)
     file = console_state.key_file
-    assert told == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
+    assert (
+        told == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
+    )
     assert file.read_text().split()[1:] == before
     assert cli.main(["rotate-store-key"]) == 0
     first = StoreKeys(before).first

@@ -18,8 +18,7 @@ ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
 
 
 async def fits(ends: Ends) -> bool:
-    """Return whether both engines support native migration and no slot is in a key-by-key migration, which must be finished first.
-    """
+    """Return whether both engines support native migration and no slot is in a key-by-key migration, which must end first."""
     for shard in (ends.source, ends.target):
         info = (await ask(shard, "INFO", "server")).decode(errors="replace")
         version = re.search(r"valkey_version:(\d+)", info)
@@ -45,8 +44,8 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
         keys = 0
         if going:
             # Concurrently: sequential requests took longer than a small job.
-            asked = (ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
-            keys = sum(await asyncio.gather(*asked))
+            counts = (ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
+            keys = sum(await asyncio.gather(*counts))
             ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
             await ask(
                 ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.order.target_engine_id
@@ -86,8 +85,8 @@ async def _jobs(ends: Ends) -> list[dict[str, str]]:
 
 
 async def _reason(ends: Ends) -> str:
-    said = [job.get("message") or job["state"] for job in await _jobs(ends) if job["state"] != "success"]
-    return said[-1] if said else "the engine gives no reason"
+    reasons = [job.get("message") or job["state"] for job in await _jobs(ends) if job["state"] != "success"]
+    return reasons[-1] if reasons else "the engine gives no reason"
 
 
 async def _held(ends: Ends) -> frozenset[int]:

@@ -17,8 +17,7 @@ _RELOAD = (
 
 
 async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[CommandResult]:
-    """Install the certificates for all shards of the database on this node. A shard that is not running reads them when it starts.
-    """
+    """Install the certificates for all shards of the database on this node. Stopped shards read them when they start."""
     concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
     return await asyncio.gather(
         *(

@@ -52,7 +52,7 @@ async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: Node
     """Join again, as the same node, when the console does not accept (or no longer accepts) the certificate that `port` serves.
     This needs a token. A token that the console has refused is not sent again. Until then the agent still supervises its shards.
     """
-    refused, told = None, ""
+    refused, last_message = None, ""
     while True:
         if (flaw := identity.flaw()) and ((token := settings.read_token()) is None or token != refused):
             console = settings.join or identity.console
@@ -62,10 +62,10 @@ async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: Node
                 log.info("agent: joined the cluster again because the old certificate was invalid: %s", flaw)
             except (EnrolError, OSError) as error:
                 refused = token if isinstance(error, _Refused) else refused
-                sentence = f"The console does not accept this agent's certificate ({flaw}). {error}"
-                if sentence != told:
-                    log.error("%s", sentence)
-                told = sentence
+                message = f"The console does not accept this agent's certificate ({flaw}). {error}"
+                if message != last_message:
+                    log.error("%s", message)
+                last_message = message
         await asyncio.sleep(LOOK_AGAIN)
 
 
@@ -100,8 +100,8 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
     try:
         identity.save(state_dir, certificate, private, ca)
     except OSError as error:
-        sentence = f"{state_dir} cannot be written: {error.strerror}. The token has been used; create another one."
-        raise EnrolError(sentence) from error
+        message = f"{state_dir} cannot be written: {error.strerror}. The token has been used; create another one."
+        raise EnrolError(message) from error
     return identity
 
 

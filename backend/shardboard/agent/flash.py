@@ -78,9 +78,9 @@ def built() -> Path | None:
 
 
 def _module(settings: AgentSettings) -> Path:
-    told = Path(settings.tier) if settings.tier else None
-    found = built() if told is None else told if told.is_file() else None
+    configured = Path(settings.tier) if settings.tier else None
+    found = built() if configured is None else configured if configured.is_file() else None
     if found is None:
-        where = " and ".join(str(place / MODULE) for place in PLACES) if told is None else str(told)
+        where = " and ".join(str(place / MODULE) for place in PLACES) if configured is None else str(configured)
         raise FlashError(f"The engine module for flash was not found ({where}). Build it with `make proxy`.")
     return found.absolute()

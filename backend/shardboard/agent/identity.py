@@ -48,8 +48,7 @@ class Identity:
 
     @property
     def key(self) -> Path:
-        """Path of the private key: the certificate file, unless an earlier release stored it separately and it could not be moved.
-        """
+        """Path of the private key: the certificate file, or a separate file of an earlier release that could not be moved."""
         return self.certificate if _PRIVATE in self.certificate.read_bytes() else _of_its_own(self.certificate)
 
     @classmethod
@@ -69,10 +68,8 @@ class Identity:
         try:
             context = self._loaded()
         except OSError as error:
-            sentence = (
-                f"{self.certificate} or {self.ca.name} is not usable ({error}). Remove agent.json to join again."
-            )
-            raise EnrolError(sentence) from error
+            message = f"{self.certificate} or {self.ca.name} is not usable ({error}). Remove agent.json to join again."
+            raise EnrolError(message) from error
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
@@ -161,7 +158,9 @@ class Renewal:
         try:
             show(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
         except ssl.SSLError as error:
-            return CertificateReply(refused=f"the certificate does not match the key of the last request ({error.reason or error})")
+            return CertificateReply(
+                refused=f"the certificate does not match the key of the last request ({error.reason or error})"
+            )
         reply = await self._write(self._identity.certificate, pair)
         if not reply.refused:
             for read_again in self._others:

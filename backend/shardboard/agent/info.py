@@ -133,8 +133,7 @@ def _section(lines: list[str], title: str) -> list[str]:
 def shard_values(
     info: Info, classes: Mapping[str, str], own: Own, record: ShardRecord, pings: Sequence[int]
 ) -> list[float | None]:
-    """Return the values in the order of SHARD_FIELDS; None for those that this engine does not report. `pings` are in microseconds.
-    """
+    """Return the values in the order of SHARD_FIELDS, None for those not reported by this engine. `pings` are in microseconds."""
     fields = info.fields
     values: list[float | None] = [None] * len(SHARD_FIELDS)
     for place, field in _PLACES:

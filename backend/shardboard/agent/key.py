@@ -13,8 +13,8 @@ SECONDS = 60
 def fresh() -> tuple[str, str]:
     """Return a new key and its request. The key is not stored. Raises OSError or subprocess.SubprocessError."""
     made = subprocess.run([sys.executable, "-P", "-m", __name__], capture_output=True, timeout=SECONDS, check=True)
-    told = json.loads(made.stdout)
-    return told["key"], told["csr"]
+    pair = json.loads(made.stdout)
+    return pair["key"], pair["csr"]
 
 
 def _make() -> tuple[str, str]:

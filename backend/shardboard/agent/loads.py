@@ -126,7 +126,7 @@ class Loads:
         with (
             (directory / LINES).open("wb") as lines,
             (directory / TEXT).open("wb") as text,
-            (directory / SAID).open("wb") as said,
+            (directory / SAID).open("wb") as errors,
         ):
             number = lines.fileno()
             self._processes[order.id] = psutil.Popen(
@@ -135,7 +135,7 @@ class Loads:
                 env={**os.environ, **({PASSWORD: order.password} if order.password else {})},
                 stdin=subprocess.DEVNULL,
                 stdout=text,
-                stderr=said,
+                stderr=errors,
                 pass_fds=(number,),
                 start_new_session=True,  # signals to the agent's terminal or group must not reach it
             )
@@ -200,10 +200,10 @@ def _command(order: StartLoad) -> list[str]:
 
 def _working_in(directories: Iterable[Path]) -> Iterator[tuple[psutil.Process, Path]]:
     """Yield the processes whose working directory is one of these."""
-    wanted = set(directories)
+    searched = set(directories)
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if (directory := Path(process.cwd())) in wanted:
+            if (directory := Path(process.cwd())) in searched:
                 yield process, directory
 
 

@@ -19,8 +19,8 @@ OF_ALL_SHARDS = 8 * 1024 * 1024
 def reader(proxy: Path, supervisor: Supervisor) -> Callable[[LogsOf], Awaitable[NodeLogs]]:
     """Return a function that reads logs. `proxy` is the log file of the proxy."""
 
-    async def read(wanted: LogsOf) -> NodeLogs:
-        found = [supervisor.find(uid, wanted.engine_ids.get(uid)) for uid in wanted.uids]
+    async def read(request: LogsOf) -> NodeLogs:
+        found = [supervisor.find(uid, request.engine_ids.get(uid)) for uid in request.uids]
         files = {shard.record.spec.uid: shard.directory / render.LOG for shard in found if shard is not None}
         return await asyncio.to_thread(_read, proxy, files)
 

@@ -59,7 +59,7 @@ class Run:
             self._process.send_signal(signal.SIGINT)
         self._last = min(self._last, time.monotonic() + END_SECONDS)
 
-    def follow(self, said: IO[bytes]) -> None:
+    def follow(self, output: IO[bytes]) -> None:
         """Convert the program's standard error until it is closed. Other lines go to our standard error, where the agent finds the
         reason of a failure.
         """
@@ -67,9 +67,9 @@ class Run:
         left = b""
         while True:
             self._hurry()
-            if not select.select([said], [], [], LOOK_SECONDS)[0]:
+            if not select.select([output], [], [], LOOK_SECONDS)[0]:
                 continue
-            chunk = os.read(said.fileno(), 65_536)
+            chunk = os.read(output.fileno(), 65_536)
             *whole, left = re.split(rb"[\r\n]+", left + chunk) if chunk else (left, b"")
             for text in whole:
                 self._heard(text.decode(errors="replace"))
@@ -155,8 +155,8 @@ def _split(words: list[str]) -> tuple[int, Path, list[str]]:
 
 def _longest(arguments: list[str]) -> float:
     """Return the seconds after which the run is overdue: one day if it is limited by requests instead of time."""
-    told = [word.partition("=")[2] for word in arguments if word.startswith("--test-time=")]
-    return int(told[-1]) + PATIENCE_SECONDS if told else 86_400.0
+    times = [word.partition("=")[2] for word in arguments if word.startswith("--test-time=")]
+    return int(times[-1]) + PATIENCE_SECONDS if times else 86_400.0
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Seconds:
             self.discarded, self.ops, self.lost = True, 0, min(lost, self.lost)
         percent, latency = _finite(found["percent"]), _finite(found["latency"])
         gone = max(0, lost - self.lost)
-        said = {
+        line = {
             "kind": "second",
             "t": self.number,
             "at": at,
@@ -56,7 +56,7 @@ class Seconds:
             "progress": min(1.0, percent / 100) if percent is not None else None,
         }
         self.ops, self.lost, self.number = ops, lost, self.number + 1
-        return said
+        return line
 
     def stopped(self, at: float, seconds: float) -> dict[str, Any]:
         """Return the last line of a run that was stopped without a report."""
@@ -79,7 +79,7 @@ def _end(section: Mapping[str, Any], at: float) -> dict[str, Any]:
     def counted(*names: str) -> int:
         return round(sum(_finite(totals.get(name)) or 0.0 for name in names) * seconds)
 
-    said: dict[str, Any] = {
+    line: dict[str, Any] = {
         "kind": "end",
         "at": at,
         "seconds": seconds,
@@ -95,25 +95,25 @@ def _end(section: Mapping[str, Any], at: float) -> dict[str, Any]:
         "measured": ops > 0,
     }
     if {"Sets", "Gets"} <= section.keys():
-        said |= {"writes": int(section["Sets"]["Count"]), "reads": int(section["Gets"]["Count"])}
+        line |= {"writes": int(section["Sets"]["Count"]), "reads": int(section["Gets"]["Count"])}
     if ops > 0:
         shares = totals.get("Percentile Latencies", {})
-        said |= {name: _micros(shares.get(key)) for name, key in _QUANTILES.items()}
-        said |= {"average_us": _micros(totals.get("Average Latency")), "max_us": _micros(totals.get("Max Latency"))}
-        said["histogram"] = _histogram(section)
-    return said
+        line |= {name: _micros(shares.get(key)) for name, key in _QUANTILES.items()}
+        line |= {"average_us": _micros(totals.get("Average Latency")), "max_us": _micros(totals.get("Max Latency"))}
+        line["histogram"] = _histogram(section)
+    return line
 
 
 def redacted(text: str) -> str:
     """Return the JSON file without the password; empty if it is not valid."""
     try:
-        told = json.loads(text)
+        report = json.loads(text)
         for name in ("authenticate", "uri"):
-            if told["configuration"].get(name):
-                told["configuration"][name] = "(not shown)"
+            if report["configuration"].get(name):
+                report["configuration"][name] = "(not shown)"
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
-    return json.dumps(told, indent=2)
+    return json.dumps(report, indent=2)
 
 
 def _histogram(section: Mapping[str, Any]) -> dict[str, int]:
@@ -138,10 +138,10 @@ def _micros(milliseconds: Any) -> float | None:
     return None if value is None else value * 1000
 
 
-def _finite(told: Any) -> float | None:
+def _finite(printed: Any) -> float | None:
     """Return a float; None for `nan`, which memtier_benchmark prints before the first operation."""
     try:
-        value = float(told)
+        value = float(printed)
     except (TypeError, ValueError):
         return None
     return value if math.isfinite(value) else None

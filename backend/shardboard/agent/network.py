@@ -111,8 +111,8 @@ class Slowness(NetworkFault):
 
 def _run(commands: Iterable[Sequence[str]]) -> None:
     for command in commands:
-        if complaint := _complaint(command):
-            log.warning("drill: command %s failed: %s", shlex.join(command), complaint)
+        if error := _complaint(command):
+            log.warning("drill: command %s failed: %s", shlex.join(command), error)
 
 
 def _complaint(command: Sequence[str]) -> str:

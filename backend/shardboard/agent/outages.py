@@ -24,10 +24,10 @@ class Outages:
         self._told: dict[Name, tuple[int, Outage]] = {}
         self._count = 0
 
-    def add(self, said: Mapping[str, Any]) -> None:
+    def add(self, report: Mapping[str, Any]) -> None:
         """Add an `outage` line. An invalid line is logged and skipped."""
         try:
-            outage = Outage.model_validate(said)
+            outage = Outage.model_validate(report)
         except ValidationError as error:
             log.warning("proxy: invalid outage report: %s", error)
             return
@@ -43,4 +43,4 @@ class Outages:
 
     def since(self, number: int) -> tuple[int, list[Outage]]:
         """Return the current report number and the outages reported after `number` (0 for all)."""
-        return self._count, [outage for told, outage in self._told.values() if told > number]
+        return self._count, [outage for count, outage in self._told.values() if count > number]

@@ -91,8 +91,7 @@ class TransferPace:
 
     @asynccontextmanager
     async def watched(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
-        """Send PINGs to the shards, on connections that have no other traffic: first while nothing moves, then in the background.
-        """
+        """Send PINGs to the shards, on connections without other traffic: first while nothing moves, then in the background."""
         if fast:
             self._rest, self._rested_at = LEAST_REST, time.monotonic()
             yield
@@ -161,11 +160,11 @@ class TransferPace:
         (`size`) justify.
         """
         self._in_job = False
-        wanted = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else FIRST_JOB_REST
-        factor = LARGER if wanted < LEAST_JOB_REST else SMALLER
+        desired = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else FIRST_JOB_REST
+        factor = LARGER if desired < LEAST_JOB_REST else SMALLER
         self._job = max(FIRST_JOB, min(MOST_JOB, self._job * factor))
         worth = min(slots / GENTLE_SLOTS, keys / GENTLE_KEYS + size / GENTLE_BYTES) - seconds
-        return min(max(seconds * MOST_JOB_REST, worth), seconds * max(LEAST_JOB_REST, wanted))
+        return min(max(seconds * MOST_JOB_REST, worth), seconds * max(LEAST_JOB_REST, desired))
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
         """Return the first of `keys`, given with their sizes, to send together. A large key is sent alone."""

@@ -144,8 +144,8 @@ class Priorities:
             ran, waited = _schedstat(pid)
         except OSError:
             return  # it has ended
-        got, wanted = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
-        if wanted > PATIENCE_SECONDS * 1e9 / 2 and got < LEAST_SHARE * wanted:
+        got, runnable = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
+        if runnable > PATIENCE_SECONDS * 1e9 / 2 and got < LEAST_SHARE * runnable:
             log.info("priority: process %d copies data but gets too little CPU time; normal priority restored", pid)
             self._starved[pid] = lowered.process
             self._restore(pid)
@@ -188,7 +188,8 @@ class Priorities:
         if _copies(info):
             self._lower(pid)
             return
-        if info.get("role") == "master" or info.get("master_link_status") == "up":  # really done, not just between two attempts
+        # really done, not just between two attempts
+        if info.get("role") == "master" or info.get("master_link_status") == "up":
             self._starved.pop(pid, None)
         self._restore(pid)
 
@@ -230,7 +231,9 @@ def may_restore(pid: int) -> bool:
 def _inotify() -> Inotify:
     """Return an inotify instance. Raises OSError if a requirement is missing."""
     if not may_restore(os.getpid()):
-        raise PermissionError(EPERM, "the agent is not permitted to raise priorities (set LimitNICE= in systemd or ulimit -e)")
+        raise PermissionError(
+            EPERM, "the agent is not permitted to raise priorities (set LimitNICE= in systemd or ulimit -e)"
+        )
     _schedstat(os.getpid())
     return Inotify(sync_timeout=0)
 

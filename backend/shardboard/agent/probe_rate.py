@@ -44,7 +44,9 @@ class ProbeRate:
         self.engines = await asyncio.to_thread(count_engines)
         rate = affordable_rate(self.engines, os.cpu_count() or 1)
         if rate != self.per_second:
-            log.info("probe rate: %s engine processes on this machine, %s probes per second and shard", self.engines, rate)
+            log.info(
+                "probe rate: %s engine processes on this machine, %s probes per second and shard", self.engines, rate
+            )
             self.per_second = rate
             await on_change()
 

@@ -361,9 +361,9 @@ class Supervisor:
             if shard.popen is not None:
                 return False
             info = ""  # started by an earlier agent and busy: the sampler will reach it later
-        told = info_fields(info)
-        run_id = told.get("run_id", shard.record.run_id)
-        version = told.get("valkey_version", shard.record.engine_version)
+        fields = info_fields(info)
+        run_id = fields.get("run_id", shard.record.run_id)
+        version = fields.get("valkey_version", shard.record.engine_version)
         started_at = process.create_time()
         before = (shard.record.pid, shard.record.started_at, shard.record.run_id)
         if (

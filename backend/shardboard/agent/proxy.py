@@ -263,16 +263,16 @@ class Proxy:
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
-                said = json.loads(line)
-                if said["type"] == "metrics":
-                    self._counts.add(said)
-                elif said["type"] == "outage":
-                    self.outages.add(said)
-                elif said["type"] == "commands":
-                    self._commands.put_nowait(said)
-                elif said["type"] in ("hello", "applied", "error"):
-                    self._answers.put_nowait(said)
-                elif said["type"] == "draining":
+                message = json.loads(line)
+                if message["type"] == "metrics":
+                    self._counts.add(message)
+                elif message["type"] == "outage":
+                    self.outages.add(message)
+                elif message["type"] == "commands":
+                    self._commands.put_nowait(message)
+                elif message["type"] in ("hello", "applied", "error"):
+                    self._answers.put_nowait(message)
+                elif message["type"] == "draining":
                     break
         except (OSError, ValueError) as error:
             log.warning("proxy: reading its reports failed: %s", error)
@@ -315,7 +315,7 @@ class Proxy:
         directory.
         """
         own = self._settings.address
-        told: dict[str, Any] = {
+        config: dict[str, Any] = {
             "uid": database.uid,
             "address": own,
             "port": database.port,
@@ -338,18 +338,18 @@ class Proxy:
             "proxies": [{**endpoint.model_dump(), "local": endpoint.address == own} for endpoint in database.endpoints],
         }
         if database.shard_tls is not None:
-            told["shard_tls"] = database.shard_tls.model_dump()
+            config["shard_tls"] = database.shard_tls.model_dump()
         if database.canary is not None:
             interval = max(database.canary.interval_ms, 1000 // self._rate.per_second)
-            told["canary"] = {**database.canary.model_dump(), "interval_ms": interval}
+            config["canary"] = {**database.canary.model_dump(), "interval_ms": interval}
         if database.access:
-            told["access"] = database.access
+            config["access"] = database.access
         if database.max_connections:
-            told["max_connections"] = database.max_connections
+            config["max_connections"] = database.max_connections
         identity = load_identity(self._settings.state_dir) if database.tls else None
         if identity is not None:
-            told["tls"] = {"certificate": str(identity.certificate.resolve()), "key": str(identity.key.resolve())}
-        return told
+            config["tls"] = {"certificate": str(identity.certificate.resolve()), "key": str(identity.key.resolve())}
+        return config
 
     async def _end(self) -> None:
         """Close all endpoints immediately: no databases are left, or the node is stopping."""
@@ -374,7 +374,11 @@ class Proxy:
         status = self._popen.poll() if self._popen is not None else None
         if status is None:
             return "its process ended"
-        return f"its process was killed by {signal.Signals(-status).name}" if status < 0 else f"it exited with status {status}"
+        return (
+            f"its process was killed by {signal.Signals(-status).name}"
+            if status < 0
+            else f"it exited with status {status}"
+        )
 
     def _save(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -401,19 +405,19 @@ def _refusals(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase])
     }
 
 
-def _counted(said: dict[str, Any]) -> CommandCounts:
+def _counted(reply: dict[str, Any]) -> CommandCounts:
     """Parse the proxy's command counts. Raises KeyError or ValueError."""
-    databases = {database["uid"]: database["commands"] for database in said["databases"]}
-    return CommandCounts.model_validate({"seconds": said["seconds"], "databases": databases})
+    databases = {database["uid"]: database["commands"] for database in reply["databases"]}
+    return CommandCounts.model_validate({"seconds": reply["seconds"], "databases": databases})
 
 
 def version_of(binary: str) -> str:
     """Return the version that `shardboard-proxy --version` prints; empty if it cannot be determined."""
     try:
-        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        output = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return said.split()[-1] if said.split() else ""
+    return output.split()[-1] if output.split() else ""
 
 
 def find(settings: AgentSettings) -> str | None:

@@ -58,7 +58,7 @@ class Readings:
         late = f"it did not answer INFO within {timeout} s"
         self._round += 1
         every = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
-        looks = [
+        polls = [
             _Look(
                 shard,
                 self._readers.setdefault(uid, InfoReader()),
@@ -70,17 +70,17 @@ class Readings:
         ]
         try:
             async with asyncio.timeout(timeout):
-                fresh = [look for look in looks if not self._begin(look)]
-                await asyncio.gather(*(self._prepare(look) for look in fresh))
-                for look in looks:
-                    if not look.outcome.done():
-                        await look.outcome
+                fresh = [poll for poll in polls if not self._begin(poll)]
+                await asyncio.gather(*(self._prepare(poll) for poll in fresh))
+                for poll in polls:
+                    if not poll.outcome.done():
+                        await poll.outcome
         except TimeoutError:
             pass
         for uid in self._readers.keys() - {shard.record.spec.uid for shard in shards}:
             del self._readers[uid]
         self.pings.keep(self._readers)
-        outcomes = [look.result(late) for look in looks]
+        outcomes = [poll.result(late) for poll in polls]
         states = {
             shard.record.spec.uid: outcome.values[CLUSTER_DOWN]
             for shard, outcome in zip(shards, outcomes, strict=True)
@@ -89,20 +89,20 @@ class Readings:
         self._states = {uid: state for uid, state in states.items() if state is not None}
         return outcomes
 
-    def _begin(self, look: "_Look") -> bool:
+    def _begin(self, poll: "_Look") -> bool:
         """Send INFO immediately if the shard is connected and its command classes are known."""
-        connection, classes = look.shard.connection, self._classes.known(look.shard.record.run_id)
+        connection, classes = poll.shard.connection, self._classes.known(poll.shard.record.run_id)
         if connection is None or connection.closed or classes is None:
             return False
-        look.begin(connection, classes)
+        poll.begin(connection, classes)
         return True
 
-    async def _prepare(self, look: "_Look") -> None:
+    async def _prepare(self, poll: "_Look") -> None:
         try:
-            connection = await look.shard.connect()
-            look.begin(connection, await self._classes.of(connection, look.shard.record.run_id))
+            connection = await poll.shard.connect()
+            poll.begin(connection, await self._classes.of(connection, poll.shard.record.run_id))
         except EngineError as error:
-            look.outcome.set_result(str(error))
+            poll.outcome.set_result(str(error))
 
 
 class _Look:
@@ -165,7 +165,7 @@ class _Look:
             self.outcome.set_result(reading)
             return
         # Only now: if it were sent together with INFO, its bytes might already be counted.
-        self._connection.ask(CLUSTER_INFO, "cluster", lambda said: self._told_of_cluster(reading, said))
+        self._connection.ask(CLUSTER_INFO, "cluster", lambda cluster_info: self._told_of_cluster(reading, cluster_info))
 
     def _told_of_cluster(self, reading: ShardReading, reply: Any) -> None:
         """Store the cluster state. A primary can reply to INFO and PING and still reject all other commands."""

@@ -32,8 +32,8 @@ def asked(path: str, answer: Callable[[], Awaitable[object]], method: str = "GET
 def told(path: str, shape: Any, carry_out: Callable[[T], Awaitable[object]]) -> Route:
     """Return a POST route whose body has this shape."""
 
-    async def whoever_asks(said: T, _: list[str]) -> object:
-        return await carry_out(said)
+    async def whoever_asks(body: T, _: list[str]) -> object:
+        return await carry_out(body)
 
     return told_by(path, shape, whoever_asks)
 
@@ -44,11 +44,11 @@ def told_by(path: str, shape: Any, carry_out: Callable[[T, list[str]], Awaitable
 
     async def call(request: Request) -> Response:
         try:
-            said = adapter.validate_json(await request.body())
+            body = adapter.validate_json(await request.body())
         except ValidationError as error:
             return Response(error.json(include_input=False), 422, media_type="application/json")
         asking = [request.client.host] if request.client is not None else []
-        return _json(await carry_out(said, asking), protocol_of(request))
+        return _json(await carry_out(body, asking), protocol_of(request))
 
     return Route(path, call, methods=["POST"])
 

@@ -45,8 +45,7 @@ class Sampler:
         """Position of this agent among those of its machine, from 0 to 1."""
         self._readings = Readings(rate)
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
-        """Sequence number and JSON line. Text takes a fifth of the memory of the objects and is serialized once for all listeners.
-        """
+        """Sequence number and JSON line. Text takes a fifth of the memory of objects and is serialized once for all listeners."""
         self._boot = uuid.uuid4().hex
         self._seq = 0
         self._outages = 0

@@ -20,8 +20,8 @@ _passing: set[asyncio.Task[None]] = set()
 
 def write(directory: Path, tls: ShardTls) -> bool:
     """Write the certificates to a shard's directory. Return False if they are already there."""
-    wanted = {AUTHORITIES: tls.authorities, IDENTITY: tls.certificate + tls.key}
-    changed = {name: text for name, text in wanted.items() if _present(directory / name) != text.encode()}
+    desired = {AUTHORITIES: tls.authorities, IDENTITY: tls.certificate + tls.key}
+    changed = {name: text for name, text in desired.items() if _present(directory / name) != text.encode()}
     for name, text in changed.items():
         # A unique name: repeated requests can write at the same time.
         beside = directory / f".{name}.{secrets.token_hex(4)}"

@@ -152,5 +152,5 @@ def how_it_ended(shard: Shard) -> str:
         lines = (shard.directory / render.LOG).read_text(errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    said = f"; the engine's last line was: {lines[-1].strip()}" if lines else ""
-    return f"its process exited with status {status}{said}"
+    last_line = f"; the engine's last line was: {lines[-1].strip()}" if lines else ""
+    return f"its process exited with status {status}{last_line}"

@@ -31,8 +31,8 @@ async def _of(shard: Shard | None, uid: int, request: HotSlots) -> SlotCounts:
         return SlotCounts(uid=uid, reason=f"shard {uid} does not run here")
     record = shard.record
     if request.by != "key_count" and not counts_by_slot(record.engine_version):
-        told = record.engine_version or "an unknown engine"
-        return SlotCounts(uid=uid, reason=f"Valkey {told} counts only keys; CPU time and bytes need Valkey 9")
+        version = record.engine_version or "an unknown engine"
+        return SlotCounts(uid=uid, reason=f"Valkey {version} counts only keys; CPU time and bytes need Valkey 9")
     try:
         async with asyncio.timeout(PATIENCE):
             rows = await _ask(shard, request)
@@ -61,7 +61,7 @@ async def _ask(shard: Shard, request: HotSlots) -> list[SlotCount]:
 
 def _row(slot: int, counts: list[Any]) -> SlotCount:
     """Parse `[name, value, name, value, …]`."""
-    told = dict(zip(counts[::2], counts[1::2], strict=True))
-    keys, *others = (told.get(name) for name in _COUNTS)
+    by_name = dict(zip(counts[::2], counts[1::2], strict=True))
+    keys, *others = (by_name.get(name) for name in _COUNTS)
     micros, came, went = (None if value is None else int(value) for value in others)
     return slot, int(keys or 0), micros, came, went

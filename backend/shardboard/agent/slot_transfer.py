@@ -102,8 +102,8 @@ class Ends:
 
     async def copy_functions(self) -> None:
         """Copy function libraries to the target. Each primary needs them, and a new one has none."""
-        known, wanted = await ask(self.target, "FUNCTION", "LIST"), await ask(self.source, "FUNCTION", "LIST")
-        if len(known) < len(wanted):
+        known, required = await ask(self.target, "FUNCTION", "LIST"), await ask(self.source, "FUNCTION", "LIST")
+        if len(known) < len(required):
             await ask(self.target, "FUNCTION", "RESTORE", await ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
 
 
@@ -134,13 +134,13 @@ class SlotTransfer:
 
     async def _open(self) -> list[int]:
         """Open the slots. Return those that do not belong to the target yet."""
-        told = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
-        moving = _without(self._slots, told, "already the owner")
-        _insist(reply for reply in told if "already the owner" not in str(reply))
-        told = await self._ends.set_at_source(moving, "MIGRATING", self._ends.order.target_engine_id)
-        if strange := set(moving) - set(_without(moving, told, "not the owner")):
+        replies = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
+        moving = _without(self._slots, replies, "already the owner")
+        _insist(reply for reply in replies if "already the owner" not in str(reply))
+        replies = await self._ends.set_at_source(moving, "MIGRATING", self._ends.order.target_engine_id)
+        if strange := set(moving) - set(_without(moving, replies, "not the owner")):
             await self._ends.set_at_target(sorted(strange), "STABLE")
-        _insist(told)
+        _insist(replies)
         return moving
 
     async def _insist_on_roles(self, slots: Sequence[int]) -> None:

@@ -53,8 +53,8 @@ class AccessLoop:
     async def sweep(self) -> None:
         """Synchronize all databases once."""
         async with self._store.read() as session:
-            wanted = await data_users.allowed(session)
-            is_idle = self._is_clean and not any(wanted.values())
+            desired = await data_users.allowed(session)
+            is_idle = self._is_clean and not any(desired.values())
             processes, are_all_here = ({}, True) if is_idle else await _processes(session)
             has_more = await data_users.has_idle_hashes(session)
         if has_more:
@@ -63,7 +63,7 @@ class AccessLoop:
         if is_idle:
             return
         self._known = {uid: known for uid, known in self._known.items() if uid in processes}
-        for bdb_uid, allowed in wanted.items():
+        for bdb_uid, allowed in desired.items():
             of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
             people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
             await self._bring(bdb_uid, people, of_bdb)
@@ -76,7 +76,9 @@ class AccessLoop:
         if not behind:
             return
         known = {
-            uid: told for uid, (born, told) in self._known.items() if uid in processes and processes[uid].born == born
+            uid: users_there
+            for uid, (born, users_there) in self._known.items()
+            if uid in processes and processes[uid].born == born
         }
         brought = await users.bring(self._agents, behind, people, known)
         self._known |= {uid: (processes[uid].born, taken) for uid, taken in brought.taken.items()}
@@ -91,15 +93,15 @@ class AccessLoop:
         async with self._store.begin() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             if bdb is not None:
-                sentence = f"Users of {bdb.name} could not be set on shard redis:{uid}: {reason}"
-                record(session, "bdb_access_failed", sentence, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
+                message = f"Users of {bdb.name} could not be set on shard redis:{uid}: {reason}"
+                record(session, "bdb_access_failed", message, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
 
 
 async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Process]], bool]:
     """Return database and process of each living shard, by uid, and whether all shards are living."""
     places = {node.uid: load.reference(node) for node in await nodes.every(session)}
-    wanted = await shards.every(session)
-    rows = [row for row in wanted if row.node_uid in places and _lives(row)]
+    expected = await shards.every(session)
+    rows = [row for row in expected if row.node_uid in places and _lives(row)]
     found = {
         row.uid: (
             row.bdb_uid,
@@ -107,7 +109,7 @@ async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Proces
         )
         for row in rows
     }
-    return found, len(rows) == len(wanted)
+    return found, len(rows) == len(expected)
 
 
 def _lives(row: Shard) -> bool:

@@ -92,8 +92,10 @@ class ResetAdminPassword:
         if bdb is not None:
             bdb.next_admin_password = ""
             await release(session, action, "")
-            told = f"The internal password of {bdb.name} was changed on all shards. The old one is no longer accepted."
-            record_of_action(session, action, "bdb_admin_password_reset", told)
+            message = (
+                f"The internal password of {bdb.name} was changed on all shards. The old one is no longer accepted."
+            )
+            record_of_action(session, action, "bdb_admin_password_reset", message)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """If some shards already use the new password, it stays accepted, also by shards that start from now on, and the next

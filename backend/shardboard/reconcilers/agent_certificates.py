@@ -96,16 +96,17 @@ class AgentCertificatesLoop:
         if authority != self._authority.ca_fingerprint():
             return  # the CA was replaced during the check: all are checked again
         if failure and self._authority.former is not None:
-            self._authority.heard.unrenewed[node.uid] = failure  # the CA replacement waits for this node, which is retried soon
+            # the CA replacement waits for this node, which is retried soon
+            self._authority.heard.unrenewed[node.uid] = failure
         else:
             self._authority.heard.unrenewed.pop(node.uid, None)
             self._looked[node.uid] = asyncio.get_running_loop().time()
         if ends is not None:
-            told = f"The certificate of the agent of node {node.uid} was renewed and is valid until {ends:%Y-%m-%d}."
-            await self._record(node, "node_certificate_renewed", told, "INFO")
+            message = f"The certificate of the agent of node {node.uid} was renewed and is valid until {ends:%Y-%m-%d}."
+            await self._record(node, "node_certificate_renewed", message, "INFO")
         if failure and failure != self._failures.get(node.uid):
-            told = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. The console retries every hour."
-            await self._record(node, "node_certificate_failed", told, "ERROR")
+            message = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. The console retries every hour."
+            await self._record(node, "node_certificate_failed", message, "ERROR")
         self._failures[node.uid] = failure
 
     async def _renewed(self, node: NodeRef, now: datetime) -> datetime | None:
@@ -146,9 +147,9 @@ class AgentCertificatesLoop:
             await issued_certificates.note(session, node.uid, serial, ends)
         return True
 
-    async def _record(self, node: NodeRef, event: str, told: str, severity: str) -> None:
+    async def _record(self, node: NodeRef, event: str, message: str, severity: str) -> None:
         async with self._store.begin() as session:
-            record(session, event, told, source="node", severity=severity, node_uid=node.uid)
+            record(session, event, message, source="node", severity=severity, node_uid=node.uid)
 
 
 def _failure(error: Exception, node: NodeRef) -> str:

@@ -103,9 +103,9 @@ class Replacements:
             since = now
         if now - since < PATIENCE:
             return waits, since
-        told = f"The replacement of the shards' CA of {bdb.name} is waiting: {waits}. It continues automatically."
+        message = f"The replacement of the shards' CA of {bdb.name} is waiting: {waits}. It continues automatically."
         async with self._store.begin() as session:
-            record(session, "bdb_authority_waits", told, source="bdb", severity="WARNING", bdb_uid=bdb.uid)
+            record(session, "bdb_authority_waits", message, source="bdb", severity="WARNING", bdb_uid=bdb.uid)
         return waits, float("inf")
 
 
@@ -137,5 +137,5 @@ async def _take(session: AsyncSession, seen: Bdb) -> None:
     held = ShardCertificates.read(seen.shard_certificates or {})
     bdb.shard_certificates = held.advanced().stored()
     if held.replacing == "forgotten":
-        told = f"The shards' CA of {bdb.name} was replaced. Running shards reject certificates of the old CA."
-        record(session, "bdb_authority_replaced", told, source="bdb", bdb_uid=bdb.uid)
+        message = f"The shards' CA of {bdb.name} was replaced. Running shards reject certificates of the old CA."
+        record(session, "bdb_authority_replaced", message, source="bdb", bdb_uid=bdb.uid)

@@ -90,8 +90,8 @@ class Create:
         bdb.status, bdb.status_detail, bdb.action_uid = "creation-failed", reason, None
         for shard in await shards.of_bdb(session, bdb.uid):
             shard.desired = "absent"
-        told = f"Database {bdb.name} could not be created: {reason} Shards that were started are removed."
-        record_of_action(session, action, "bdb_creation_failed", told, severity="ERROR")
+        message = f"Database {bdb.name} could not be created: {reason} Shards that were started are removed."
+        record_of_action(session, action, "bdb_creation_failed", message, severity="ERROR")
 
 
 class Delete:
@@ -118,11 +118,11 @@ class Delete:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is None:
             return
-        told = f"Database {bdb.name} was deleted."
+        message = f"Database {bdb.name} was deleted."
         if outcome.facts["left"]:
             where = ", ".join(str(uid) for uid in outcome.facts["left"])
-            told += f" Its shards on node {where} will be removed when its agent reconnects."
-        record_of_action(session, action, "bdb_deleted", told)
+            message += f" Its shards on node {where} will be removed when its agent reconnects."
+        record_of_action(session, action, "bdb_deleted", message)
         await outages.forget_bdb(session, bdb.uid)
         await session.delete(bdb)
 

@@ -13,9 +13,9 @@ from shardboard.state.nodes import Node
 
 def order(load: BenchmarkLoad, row: Benchmark, bdb: Bdb, nodes: Sequence[Node]) -> StartLoad:
     """Return the request that starts a load on its node."""
-    told = row.spec["phases"][load.phase]["workload"]
+    workload_spec = row.spec["phases"][load.phase]["workload"]
     places: list[int] = row.spec["load_nodes"]
-    own = benchmark_plan.share(told, places.index(load.node_uid), len(places))
+    own = benchmark_plan.share(workload_spec, places.index(load.node_uid), len(places))
     tool = row.spec.get("tool", benchmark_tools.OWN)
     addresses = _addresses(bdb, nodes)
     seeds = addresses if bdb.sharding and bdb.config["oss_cluster"] else []
@@ -41,8 +41,8 @@ MOST_SHARDS = 16
 async def foreign_keys(agents: Agents, primaries: Sequence[ShardRef], row: Benchmark) -> str:
     """Return an error message if a sample shows keys that no benchmark wrote; empty otherwise."""
     prefixes = {workload.prefix(phase["workload"]) for phase in row.spec["phases"]} | {workload.prefix({})}
-    told = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[:MOST_SHARDS]))
-    keys = [key for found in told for key in found]
+    sampled = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[:MOST_SHARDS]))
+    keys = [key for found in sampled for key in found]
     foreign = [key for key in keys if not _own(key, prefixes)]
     if not foreign:
         return ""

@@ -214,11 +214,11 @@ class Run:
         self, context: RunContext, step: Step, loads: Sequence[BenchmarkLoad]
     ) -> tuple[dict[str, Any], Tally]:
         async with self._store.read() as session:
-            told = await benchmarks.seconds(session, [load.uid for load in loads])
+            seconds = await benchmarks.seconds(session, [load.uid for load in loads])
         began = [load.began or {} for load in loads]
         ended = [load.ended for load in loads if load.ended is not None]
         measured = benchmark_results.measured
-        result, whole = await asyncio.to_thread(measured, (each.said for each in told), began, ended)
+        result, whole = await asyncio.to_thread(measured, (each.said for each in seconds), began, ended)
         name = context.row.spec["phases"][step.phase]["name"]
         return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, whole
 

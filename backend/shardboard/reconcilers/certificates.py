@@ -80,15 +80,15 @@ class CertificatesLoop:
                 held = ShardCertificates.read(bdb.shard_certificates)
                 if held.is_authority_due(now):
                     bdb.shard_certificates = held.replaced().stored()
-                    told = f"The CA of the shards of {bdb.name} expires soon and is being replaced."
-                    record(session, "bdb_authority_ends", told, source="bdb", bdb_uid=uid)
+                    message = f"The CA of the shards of {bdb.name} expires soon and is being replaced."
+                    record(session, "bdb_authority_ends", message, source="bdb", bdb_uid=uid)
                     continue
                 fresh = held.renewed()
                 bdb.shard_certificates = fresh.stored()
-                told = (
+                message = (
                     f"The certificate of the shards of {bdb.name} was renewed and is valid until {fresh.ends:%Y-%m-%d}."
                 )
-                record(session, "bdb_certificate_renewed", told, source="bdb", bdb_uid=uid)
+                record(session, "bdb_certificate_renewed", message, source="bdb", bdb_uid=uid)
 
     async def bring(self) -> None:
         """Send the current certificate to all reachable nodes whose shards may have an older one."""
@@ -127,12 +127,12 @@ class CertificatesLoop:
         ids: Mapping[tuple[int, int], list[str]],
     ) -> None:
         for uid, seen in sorted(held.items()):
-            bdb, told = renewed[uid], shard_tls(renewed[uid])
+            bdb, credentials = renewed[uid], shard_tls(renewed[uid])
             brought = self._brought.get((node.uid, uid), _Brought())
-            if told is None or (brought.number == _number(bdb) and seen <= brought.shards):
+            if credentials is None or (brought.number == _number(bdb) and seen <= brought.shards):
                 continue
             try:
-                order = RenewCertificates(bdb_uid=uid, engine_ids=ids[node.uid, uid], tls=told)
+                order = RenewCertificates(bdb_uid=uid, engine_ids=ids[node.uid, uid], tls=credentials)
                 results = await self._agents.renew_certificates(node, order)
             except AgentUnreachable as error:
                 log.info("certificates: database %s on node %s not updated: %s", uid, node.uid, error.reason)
@@ -156,12 +156,12 @@ class CertificatesLoop:
         if not reason:
             return
         which = f"Shard redis:{shard_uid} of {bdb.name}" if shard_uid else f"Shards of {bdb.name}"
-        told = f"{which} on node {node.uid} did not accept the new certificate: {reason}. The console retries."
+        message = f"{which} on node {node.uid} did not accept the new certificate: {reason}. The console retries."
         async with self._store.begin() as session:
             record(
                 session,
                 "bdb_certificate_failed",
-                told,
+                message,
                 source="bdb",
                 severity="ERROR",
                 bdb_uid=bdb.uid,

@@ -49,8 +49,8 @@ class ConsoleAuthorityLoop:
 
     async def _forget(self) -> None:
         async with self._store.begin() as session:
-            told = "The console's old CA was removed: no node uses it, and the console rejects its certificates."
-            record(session, "authority_forgotten", told, source="cluster")
+            message = "The console's old CA was removed: no node uses it, and the console rejects its certificates."
+            record(session, "authority_forgotten", message, source="cluster")
             await session.flush()
             self._authority.forget()
         log.info("console CA: old CA removed")

@@ -87,8 +87,8 @@ class Endpoints:
             try:
                 await self._push(node, state)
             except Exception as error:  # the next poll retries
-                told = log.warning if is_away(error) else log.exception
-                told("endpoints: storing the report of the proxy of node %s failed: %s", node.uid, reason(error))
+                write_log = log.warning if is_away(error) else log.exception
+                write_log("endpoints: storing the report of the proxy of node %s failed: %s", node.uid, reason(error))
 
     async def serve(self, bdb_uid: int) -> dict[int, str]:
         """Apply the state of one database now, whether it is served or not. Return failures by node; empty if clients can connect
@@ -97,9 +97,9 @@ class Endpoints:
         await self._bind()
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
-            wanted = set(bdb.endpoint_nodes) if bdb is not None else set()
+            chosen = set(bdb.endpoint_nodes) if bdb is not None else set()
         failed = {}
-        for node_uid in sorted(await self._push_all(wanted)):
+        for node_uid in sorted(await self._push_all(chosen)):
             _, report = self._applied[node_uid]
             if report.state != "running":
                 failed[node_uid] = report.detail
@@ -114,24 +114,22 @@ class Endpoints:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             chosen = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
-        wanted = await self._push_all(chosen)
+        states = await self._push_all(chosen)
         # An older state may have been sent after this one.
-        if behind := [uid for uid, state in wanted.items() if self._applied[uid][0] != state]:
+        if behind := [uid for uid, state in states.items() if self._applied[uid][0] != state]:
             raise AgentUnreachable(f"the proxy of node {min(behind)} is being updated to another state")
 
     async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
-        """Return the states sent to the chosen nodes that should be reachable. Raises AgentUnreachable if one could not be updated.
-        """
-        wanted = {node: state for node, state in (await self._wanted()).items() if node.uid in chosen}
-        await asyncio.gather(*(self._push(node, state) for node, state in wanted.items()))
-        told = {node.uid: state for node, state in wanted.items()}
-        if untold := told.keys() - self._applied.keys():
+        """Return the states sent to the chosen reachable nodes. Raises AgentUnreachable if one could not be updated."""
+        states = {node: state for node, state in (await self._wanted()).items() if node.uid in chosen}
+        await asyncio.gather(*(self._push(node, state) for node, state in states.items()))
+        by_uid = {node.uid: state for node, state in states.items()}
+        if untold := by_uid.keys() - self._applied.keys():
             raise AgentUnreachable(f"the proxy of node {min(untold)} could not be updated")
-        return told
+        return by_uid
 
     async def _bind(self) -> None:
-        """Choose the nodes of all endpoints again, and end old addresses whose grace period is over. Write and report only changes.
-        """
+        """Choose the nodes of all endpoints, and end old addresses whose grace period is over. Write and report changes only."""
         async with self._store.read() as session:
             if not await self._rebound(session):
                 return
@@ -173,13 +171,13 @@ class Endpoints:
             del self._applied[left]
         by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
         for bdb in databases:
-            told = self._told(bdb, members[bdb.uid], machines, canaries)
+            served = self._told(bdb, members[bdb.uid], machines, canaries)
             for uid in bdb.endpoint_nodes:
-                by_node[uid].append(told)
+                by_node[uid].append(served)
             for uid in bdb.retiring.keys() & machines.keys():
                 # Cluster-aware clients find the new addresses there, and see that this one has no slots.
                 own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
-                by_node[uid].append(told.model_copy(update={"endpoints": [*told.endpoints, own]}))
+                by_node[uid].append(served.model_copy(update={"endpoints": [*served.endpoints, own]}))
         return {
             reference(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
             for uid, node in machines.items()
@@ -284,11 +282,13 @@ class Endpoints:
             row.proxy = now
             failing = _failures(now, ports)
             for uid in failing.keys() - before.keys():
-                told = f"The endpoint of database {uid} on node {node.uid} is unavailable: {failing[uid]}."
-                record(session, "endpoint_down", told, source="bdb", severity="ERROR", bdb_uid=uid, node_uid=node.uid)
+                message = f"The endpoint of database {uid} on node {node.uid} is unavailable: {failing[uid]}."
+                record(
+                    session, "endpoint_down", message, source="bdb", severity="ERROR", bdb_uid=uid, node_uid=node.uid
+                )
             for uid in before.keys() - failing.keys():
-                told = f"The endpoint of database {uid} on node {node.uid} is available again."
-                record(session, "endpoint_up", told, source="bdb", bdb_uid=uid, node_uid=node.uid)
+                message = f"The endpoint of database {uid} on node {node.uid} is available again."
+                record(session, "endpoint_up", message, source="bdb", bdb_uid=uid, node_uid=node.uid)
 
 
 def sentence(port: int, failed: Mapping[int, str]) -> str:

@@ -90,10 +90,10 @@ class EpochLoop:
         rises: list[Rise] = []
         if not database.is_quiet:
             watch.change()
-        elif (look := await self._asked(database)) is None:
+        elif (snapshot := await self._asked(database)) is None:
             watch.change()  # a primary without a reply may be lost
         else:
-            rises = watch.see(look)
+            rises = watch.see(snapshot)
         takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._told}
         if rises or takeovers:
             await self._tell(database, rises, list(takeovers.values()))
@@ -103,15 +103,15 @@ class EpochLoop:
         """Return a snapshot; None unless all primaries reply and report a complete cluster."""
         async with self._few:
             replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", patience=PATIENCE)
-        told = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
-        if len(told) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in told.values()):
+        infos = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
+        if len(infos) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in infos.values()):
             return None
         return Look(
             {
-                (each.uid, database.primaries[each]): info_number(said, "cluster_my_epoch")
-                for each, said in told.items()
+                (each.uid, database.primaries[each]): info_number(info, "cluster_my_epoch")
+                for each, info in infos.items()
             },
-            max(info_number(said, "cluster_current_epoch") for said in told.values()),
+            max(info_number(info, "cluster_current_epoch") for info in infos.values()),
         )
 
     async def _tell(self, database: Database, rises: Sequence[Rise], new: Sequence[tuple[int, int]]) -> None:
@@ -121,20 +121,20 @@ class EpochLoop:
             before = span.details if span is not None else {"rises": [], "takeovers": []}
             all_rises = [*(Rise(**each) for each in before["rises"]), *rises][-KEPT:]
             takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-KEPT:]
-            told = _sentence(database, all_rises, takeovers)
+            message = _sentence(database, all_rises, takeovers)
             details: dict[str, Any] = {
                 "rises": [asdict(each) for each in all_rises],
                 "takeovers": [list(each) for each in takeovers],
                 "open": True,
             }
-            log.warning("%s", told)
+            log.warning("%s", message)
             if span is not None:
-                span.description, span.details = told, details
+                span.description, span.details = message, details
                 return
             record(
                 session,
                 UNORDERED_EPOCH,
-                told,
+                message,
                 source="bdb",
                 severity="ERROR",
                 bdb_uid=database.uid,
@@ -183,7 +183,7 @@ def _is_unexplained(failover: Event) -> bool:
 
 
 def _sentence(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:
-    told = [
+    changes = [
         *(f"redis:{heir} took over from redis:{lost}, which was healthy" for heir, lost in takeovers),
         *(
             f"the epoch of redis:{each.shard_uid} rose from {each.before} to {each.after}"
@@ -197,4 +197,4 @@ def _sentence(database: Database, rises: Sequence[Rise], takeovers: Sequence[tup
         if database.encrypted
         else "a person with the database's admin password, or with access to a shard's bus port, which is not encrypted"
     )
-    return f"Unexpected changes to {database.name}: {'; '.join(told)}. The cause can be {whom}."
+    return f"Unexpected changes to {database.name}: {'; '.join(changes)}. The cause can be {whom}."

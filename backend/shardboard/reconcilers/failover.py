@@ -168,8 +168,8 @@ class Failover:
         """Return for each pair the replica with the most data, and its lag behind the last reported offset of its primary."""
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
         replies = await cluster.command(self._agents, candidates, "INFO", "replication", patience=PATIENCE)
-        told = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
-        offsets = {uid: _offset(info) for uid, info in told.items() if _whole(info)}
+        infos = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
+        offsets = {uid: _offset(info) for uid, info in infos.items() if _whole(info)}
         chosen = []
         for pair in broken:
             known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
@@ -198,7 +198,7 @@ class Failover:
         rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
         since = (datetime.now(UTC) - action.created_at).total_seconds()
         took: dict[str, float] = action.params.get("took", {})
-        asked = action.name == HANDOVER
+        requested = action.name == HANDOVER
         for each in outcome.facts["promoted"]:
             promoted, lost = rows.get(each["heir"]), rows.get(each["lost"])
             if bdb is None or promoted is None or lost is None:
@@ -207,16 +207,18 @@ class Failover:
             promoted.role = "master"
             promoted.became("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
-            lost.leads_again, promoted.leads_again = not asked, False
-            if asked:
+            lost.leads_again, promoted.leads_again = not requested, False
+            if requested:
                 lost.became("slave", datetime.now(UTC))
             record(
                 session,
                 "shard_failover",
                 f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name} "
-                + (f"in {seconds:.2f} s, requested by {action.originator}." if asked else _aftermath(seconds, each)),
+                + (
+                    f"in {seconds:.2f} s, requested by {action.originator}." if requested else _aftermath(seconds, each)
+                ),
                 source="shard",
-                severity="INFO" if asked else "WARNING",
+                severity="INFO" if requested else "WARNING",
                 originator=action.originator,
                 bdb_uid=bdb.uid,
                 node_uid=lost.node_uid,
@@ -226,8 +228,8 @@ class Failover:
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        told = f"Failover failed for some primaries: {reason}"
-        await tell_failure(session, action, "shard_failover_failed", told, reason, source="bdb")
+        message = f"Failover failed for some primaries: {reason}"
+        await tell_failure(session, action, "shard_failover_failed", message, reason, source="bdb")
 
 
 class Handover(Failover):

@@ -86,9 +86,7 @@ class Handovers:
         due.sort(key=lambda wish: _tries(failed, wish.promoted.uid))  # others do not wait for one that keeps failing
         for wish in wishes:
             if wish not in due:
-                found.waits[wish.promoted.uid] = (
-                    f"Shard redis:{wish.promoted.uid} is retried in a few seconds."
-                )
+                found.waits[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} is retried in a few seconds."
         voters = [shard for shard in view.primaries if shard.slots] if view.cluster else []
         for wish in due:
             stand = await handover.look(self._agents, wish.promoted, wish.old, voters)
@@ -117,17 +115,17 @@ class Handovers:
         """Record the event of a failed attempt. Return what the action stores about it."""
         tries = _tries(action.params.get(PARAM, {}), wish.promoted.uid) + 1
         again = rules.again_after(tries, bounded=made.bounded, node_timeout_ms=rhythm(view.shards).node_timeout_ms)
-        told = (
+        message = (
             f"The planned failover of pair {wish.promoted.pair} of {view.name} from redis:{wish.old.uid} to "
             f"redis:{wish.promoted.uid} failed: {made.reason}. The console retries after {again:.0f} s."
         )
-        log.warning("%s", told)
+        log.warning("%s", message)
         async with ours(self._store, action) as session:
             if session is not None:
                 record(
                     session,
                     "shard_handover_failed",
-                    told,
+                    message,
                     source="shard",
                     severity="WARNING",
                     originator=action.originator,

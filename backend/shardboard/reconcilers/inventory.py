@@ -123,8 +123,8 @@ class InventoryLoop:
     async def _record_removed(self, node: NodeRef, removed: Sequence[int]) -> None:
         async with self._store.begin() as session:
             for uid in removed:
-                told = f"Shard redis:{uid} on node {node.uid} was removed: its database no longer exists."
-                record(session, "orphan_removed", told, source="node", severity="WARNING", node_uid=node.uid)
+                message = f"Shard redis:{uid} on node {node.uid} was removed: its database no longer exists."
+                record(session, "orphan_removed", message, source="node", severity="WARNING", node_uid=node.uid)
 
 
 def _counters(here: Cluster, reported: Reported) -> tuple[int, int]:
@@ -170,14 +170,14 @@ async def _update_alarm(session: AsyncSession, node: Node, found: Unknown) -> No
         return
     databases = sorted({each.bdb_uid for each in found.shards})
     listed = ", ".join(str(uid) for uid in databases)
-    told = (
+    message = (
         f"Node {node.uid} had {plural(len(found.shards), 'shard')} of a database that this store does not contain "
         f"({'uid' if len(databases) == 1 else 'uids'} {listed}). The store may be older than the database. "
         "The shards were left running, and their uids, ports and memory are not used for other databases."
     )
     details = {"open": True, "shards": [each.uid for each in found.shards], "databases": databases}
     if span is not None:
-        span.description, span.details = told, details
+        span.description, span.details = message, details
         return
-    log.warning("%s", told)
-    record(session, UNKNOWN_SHARDS, told, source="node", severity="WARNING", node_uid=node.uid, details=details)
+    log.warning("%s", message)
+    record(session, UNKNOWN_SHARDS, message, source="node", severity="WARNING", node_uid=node.uid, details=details)

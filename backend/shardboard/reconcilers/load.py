@@ -80,8 +80,8 @@ def shard_tls(bdb: Bdb) -> ShardTls | None:
     """Return the credentials of the database's shards and proxies; None if they use unencrypted connections."""
     if bdb.shard_certificates is None:
         return None
-    told = ShardCertificates.read(bdb.shard_certificates)
-    return ShardTls(authorities=told.trusted, certificate=told.certificate, key=told.key)
+    certificates = ShardCertificates.read(bdb.shard_certificates)
+    return ShardTls(authorities=certificates.trusted, certificate=certificates.certificate, key=certificates.key)
 
 
 def shard(row: Shard, node: NodeRef) -> ShardRef:

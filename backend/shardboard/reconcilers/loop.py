@@ -94,7 +94,8 @@ class ActionLoop:
         async with self._store.begin() as session:
             claimed = []
             for action in await actions.due(session, datetime.now(UTC)):
-                if action.uid in self._tasks:  # our own step takes longer than its lease and no other console has taken over
+                # our own step takes longer than its lease and no other console has taken over
+                if action.uid in self._tasks:
                     continue
                 action.lease_token = f"{self._instance}:{uuid.uuid4().hex}"
                 action.lease_until = datetime.now(UTC) + LEASE

@@ -82,9 +82,9 @@ async def withdraw(store: Store, agents: Agents, bdb_uid: int, started: Sequence
     loop's last poll.
     """
     async with store.read() as session:
-        wanted = {row.engine_id for row in await shards.of_bdb(session, bdb_uid)}
+        desired = {row.engine_id for row in await shards.of_bdb(session, bdb_uid)}
     for each in started:
-        if each.engine_id not in wanted:
+        if each.engine_id not in desired:
             await agents.remove(each.node, {each.uid: each.engine_id})
 
 

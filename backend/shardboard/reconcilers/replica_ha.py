@@ -51,13 +51,13 @@ async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_ui
         return
     count = len(plan.moves)
     some, was, is_ = ("replica", "was", "is") if count == 1 else ("replicas", "were", "are")
-    told = f"{count} {some} of {bdb.name} that {was} lost with node {node}"
+    replicas = f"{count} {some} of {bdb.name} that {was} lost with node {node}"
     action = movement.order(
         session,
         view,
         NAME,
         plan.moves,
-        description=f"Rebuild {told}",
+        description=f"Rebuild {replicas}",
         originator="system",
         object_type="bdb",
         object_uid=bdb_uid,
@@ -66,7 +66,7 @@ async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_ui
     record(
         session,
         "replica_ha_started",
-        f"Node {node} is still down: {told} {is_} being rebuilt on other nodes.",
+        f"Node {node} is still down: {replicas} {is_} being rebuilt on other nodes.",
         source="bdb",
         severity="WARNING",
         bdb_uid=bdb_uid,
@@ -102,17 +102,17 @@ async def _due(session: AsyncSession) -> list[tuple[int, int]]:
     for row in await shards.every(session):
         if row.node_uid in down_for and row.observed_status == "down" and row.current_role == "slave":
             lost.setdefault(row.bdb_uid, set()).add(row.node_uid)
-    wanted = [
+    candidates = [
         Candidate(bdb.uid, bdb.config.get("slave_ha_priority", 0), frozenset(lost[bdb.uid]))
         for bdb in await databases.every(session)
         if bdb.uid in lost and bdb.replication and bdb.config.get("slave_ha", False)
     ]
     earlier = [
         Rebuilt(action.object_uid, action.params["node"], (now - action.created_at).total_seconds())
-        for action in (await actions.of_object(session, "bdb") if wanted else ())
+        for action in (await actions.of_object(session, "bdb") if candidates else ())
         if action.name == NAME
     ]
-    return replica_ha.due(wanted, down_for, earlier, _rules((await clusters.load(session)).rules))
+    return replica_ha.due(candidates, down_for, earlier, _rules((await clusters.load(session)).rules))
 
 
 def _rules(policy: Policy) -> Rules:

@@ -84,9 +84,9 @@ class Restart:
         """Return the other copies of the pairs that are running, as far as their agents are reachable."""
         async with self._store.read() as session:
             reachable = {node.uid for node in await nodes.every(session) if _there(node)}
-        asked = [shard for shard in others if shard.node.uid in reachable]
-        seen = await cluster.look(self._agents, asked, cluster=False)
-        return [shard for shard in asked if shard.uid in seen and seen[shard.uid].running]
+        reachable_shards = [shard for shard in others if shard.node.uid in reachable]
+        seen = await cluster.look(self._agents, reachable_shards, cluster=False)
+        return [shard for shard in reachable_shards if shard.uid in seen and seen[shard.uid].running]
 
     async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
         """Start the shards of one node. Only the first reply contains the age of the data, and it must not be lost if another node
@@ -101,11 +101,11 @@ class Restart:
         return Outcome(remember={"begun": begun}, steps=_steps("running", "pending"), again_in=0.05)
 
     async def _lead(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
-        told = await cluster.command(self._agents, chosen, "INFO", "persistence")
-        if silent := [result for result in told.values() if not result.ok]:
+        persistence = await cluster.command(self._agents, chosen, "INFO", "persistence")
+        if silent := [result for result in persistence.values() if not result.ok]:
             # It is running, starting, or has died again: its next start shows which, and this action ends.
             return Outcome(unreachable=f"shard redis:{silent[0].uid}: {silent[0].reply}", again_in=0.5)
-        if [result for result in told.values() if "loading:0" not in result.reply]:
+        if [result for result in persistence.values() if "loading:0" not in result.reply]:
             return Outcome(steps=_steps("running", "pending"), again_in=0.2)
         roles = await cluster.command(self._agents, chosen, "INFO", "replication")
         followers = [shard for shard in chosen if "role:master" not in roles[shard.uid].reply]
@@ -145,8 +145,8 @@ class Restart:
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        told = f"Dead primaries could not be restarted: {reason}"
-        await tell_failure(session, action, "shard_restart_failed", told, reason, source="bdb")
+        message = f"Dead primaries could not be restarted: {reason}"
+        await tell_failure(session, action, "shard_restart_failed", message, reason, source="bdb")
 
 
 def _steps(start: str, lead: str) -> list[dict[str, Any]]:

@@ -76,10 +76,10 @@ class Revive:
             return Outcome(failed="The database no longer exists.")
         # Whatever their roles were, they return as replicas and are polled as such.
         chosen = set(action.params["shards"]) - {shard.uid for shard in database.primaries}
-        wanted = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
-        seen = await cluster.look(self._agents, wanted, cluster=False)  # whether they serve slots is irrelevant here
-        dead = [shard for shard in wanted if shard.uid not in seen or seen[shard.uid].died]
-        behind = [shard for shard in wanted if shard.uid not in seen or not seen[shard.uid].in_sync]
+        replicas = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
+        seen = await cluster.look(self._agents, replicas, cluster=False)  # whether they serve slots is irrelevant here
+        dead = [shard for shard in replicas if shard.uid not in seen or seen[shard.uid].died]
+        behind = [shard for shard in replicas if shard.uid not in seen or not seen[shard.uid].in_sync]
         heads = {shard.pair: shard for shard in database.primaries}
         if orphan := next((shard for shard in dead if shard.pair not in heads), None):
             return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", again_in=0.5)
@@ -106,11 +106,11 @@ class Revive:
                 return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
         if not behind:
             return Outcome(finished=True)
-        steps = [{"name": f"Synchronize {len(wanted)} replicas", "status": "running"}]
+        steps = [{"name": f"Synchronize {len(replicas)} replicas", "status": "running"}]
         if waiting := len([shard for shard in behind if shard.uid not in turn]):
             steps[0]["detail"] = f"{waiting} waiting (limit max_slave_full_syncs)"
         return Outcome(
-            progress=100 * (1 - len(behind) / len(wanted)), steps=steps, again_in=BUSY if dead or waiting else IDLE
+            progress=100 * (1 - len(behind) / len(replicas)), steps=steps, again_in=BUSY if dead or waiting else IDLE
         )
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:

@@ -35,9 +35,11 @@ async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set
         own = await actions.by_uid(session, action.uid)
         if own is None or not own.is_leased_as(action.lease_token):
             return set()
-        wanted = {transfer.uid: transfer for transfer in behind}
-        kept = [transfer for transfer in _held(own) if transfer.uid in wanted]
-        admitted = syncs.admit([*kept, *wanted.values()], [*kept, *await _others(session, own)], await _limits(session))
+        pending = {transfer.uid: transfer for transfer in behind}
+        kept = [transfer for transfer in _held(own) if transfer.uid in pending]
+        admitted = syncs.admit(
+            [*kept, *pending.values()], [*kept, *await _others(session, own)], await _limits(session)
+        )
         chosen = {transfer.uid: transfer for transfer in admitted}
         if list(chosen.values()) != _held(own):
             own.params = {**own.params, PARAM: [[each.uid, each.to_node, each.from_node] for each in chosen.values()]}

@@ -30,8 +30,10 @@ class Traffic:
             return
         bdb.status, bdb.action_uid = "active", None
         if self._stop:
-            told = f"Traffic of {bdb.name} was stopped. Clients were disconnected and cannot connect until it is resumed."
-            record_of_action(session, action, "bdb_traffic_stopped", told, severity="WARNING")
+            message = (
+                f"Traffic of {bdb.name} was stopped. Clients were disconnected and cannot connect until it is resumed."
+            )
+            record_of_action(session, action, "bdb_traffic_stopped", message, severity="WARNING")
         else:
             record_of_action(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
 

@@ -104,9 +104,9 @@ class UnknownNodesLoop:
     async def _look(self, database: Database, expelled: Sequence[Event]) -> None:
         """Poll one database. `expelled` are the open alarms of nodes that were removed before."""
         heads = list(database.primaries)
-        asked = [heads[(self._turn + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
+        polled = [heads[(self._turn + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
         try:
-            members = await unknown_nodes.find(self._agents, asked, database.known)
+            members = await unknown_nodes.find(self._agents, polled, database.known)
             if members is None:
                 return
             # Dead nodes without slots are harmless: removed shards that some shard could not be made to forget.
@@ -142,16 +142,18 @@ class UnknownNodesLoop:
         strangers = [each for each in found if not reasons[each.engine_id]]
         await unknown_nodes.expel(self._agents, database.living, [each.engine_id for each in strangers])
         gone = [_outcome(each) for each in owing if each.details["engine_id"] not in reasons]
-        given: Ranges = ()
+        reclaimed: Ranges = ()
         if database.is_idle and (gone or any(each.slots for each in strangers)):
-            given = slots.joined(*(await unknown_nodes.take_back(self._agents, database.primaries)).values())
+            reclaimed = slots.joined(*(await unknown_nodes.take_back(self._agents, database.primaries)).values())
         return [
             *(
-                Outcome(each, reasons[each.engine_id], () if reasons[each.engine_id] else _common(each.slots, given))
+                Outcome(
+                    each, reasons[each.engine_id], () if reasons[each.engine_id] else _common(each.slots, reclaimed)
+                )
                 for each in found
             ),
             *(
-                replace(each, taken_back=slots.joined(each.taken_back, _common(each.node.slots, given)))
+                replace(each, taken_back=slots.joined(each.taken_back, _common(each.node.slots, reclaimed)))
                 for each in gone
             ),
         ]
@@ -180,20 +182,20 @@ class UnknownNodesLoop:
             spans = await self._alarms.open(session)
             for each in outcomes:
                 key = (database.uid, each.node.engine_id)
-                told, details = _sentence(database, each), {**_details(each), "open": True}
+                message, details = _sentence(database, each), {**_details(each), "open": True}
                 span = spans.get(key)
                 if each.is_there:
                     self._alarms.saw(key)
                 if span is not None:
                     # The slots that it took stay in the alarm while it is open.
                     if details["slots"] or not span.details["slots"]:
-                        span.description, span.details = told, details
+                        span.description, span.details = message, details
                 elif each.is_there:
-                    log.warning("%s", told)
+                    log.warning("%s", message)
                     record(
                         session,
                         UNKNOWN_NODE,
-                        told,
+                        message,
                         source="bdb",
                         severity="ERROR",
                         bdb_uid=database.uid,
@@ -227,13 +229,13 @@ def _key(span: Event) -> tuple[int, str]:
 
 def _outcome(span: Event) -> Outcome:
     """Return the outcome that the alarm recorded."""
-    told = span.details
-    node = UnknownNode(told["engine_id"], told["address"], slots.parse(told["slots"]), is_well=False)
-    return Outcome(node, taken_back=slots.parse(told["taken_back"]), is_there=False)
+    details = span.details
+    node = UnknownNode(details["engine_id"], details["address"], slots.parse(details["slots"]), is_well=False)
+    return Outcome(node, taken_back=slots.parse(details["taken_back"]), is_there=False)
 
 
-def _common(taken: Ranges, given: Ranges) -> Ranges:
-    return slots.without(taken, slots.without(taken, given))
+def _common(taken: Ranges, reclaimed: Ranges) -> Ranges:
+    return slots.without(taken, slots.without(taken, reclaimed))
 
 
 def _details(outcome: Outcome) -> dict[str, Any]:
@@ -250,12 +252,12 @@ def _details(outcome: Outcome) -> dict[str, Any]:
 def _sentence(database: Database, outcome: Outcome) -> str:
     node = outcome.node
     led = f", and owned slots {slots.spoken(slots.render(node.slots))}" if node.slots else ""
-    told = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "
+    message = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "
     if outcome.left_alone:
-        return f"{told}It was not removed: {outcome.left_alone}."
-    told += "The shards were made to forget it. This is repeated if it returns."
+        return f"{message}It was not removed: {outcome.left_alone}."
+    message += "The shards were made to forget it. This is repeated if it returns."
     if outcome.taken_back:
-        told += f" Slots {slots.spoken(slots.render(outcome.taken_back))} were reclaimed; their keys were lost."
+        message += f" Slots {slots.spoken(slots.render(outcome.taken_back))} were reclaimed; their keys were lost."
     if database.encrypted:
-        return f"{told} Its operator has private keys of this database."
-    return f"{told} Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."
+        return f"{message} Its operator has private keys of this database."
+    return f"{message} Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."

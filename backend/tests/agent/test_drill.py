@@ -191,11 +191,17 @@ async def test_what_the_machine_does_not_allow_is_refused_with_its_reason(
     assert await agent.begin("cut_off") == "the program ip (Debian package iproute2) is not installed on this node"
     (tmp_path / "ip").write_text("#!/bin/sh\necho RTNETLINK answers: Operation not permitted >&2\nexit 2\n")
     (tmp_path / "ip").chmod(0o755)
-    assert await agent.begin("cut_off") == "the agent is not permitted to change routes: RTNETLINK answers: Operation not permitted"
+    assert (
+        await agent.begin("cut_off")
+        == "the agent is not permitted to change routes: RTNETLINK answers: Operation not permitted"
+    )
     assert (
         await agent.begin("slow_network") == "the program nft (Debian package nftables) is not installed on this node"
     )
     (tmp_path / "nft").write_text("#!/bin/sh\necho Error: Operation not permitted >&2\nexit 1\n")
     (tmp_path / "nft").chmod(0o755)
-    assert await agent.begin("slow_network") == "the agent is not permitted to filter packets: Error: Operation not permitted"
+    assert (
+        await agent.begin("slow_network")
+        == "the agent is not permitted to filter packets: Error: Operation not permitted"
+    )
     assert agent.drills._tasks == set()

@@ -281,7 +281,11 @@ async def test_a_first_start_needs_url_and_token(state_dir: Path) -> None:
 
 @pytest.mark.parametrize(
     ("addr", "complaint"),
-    [("192.0.2.1", "not an address of this machine"), ("no-such-host.invalid", "cannot be resolved"), ("", "--address")],
+    [
+        ("192.0.2.1", "not an address of this machine"),
+        ("no-such-host.invalid", "cannot be resolved"),
+        ("", "--address"),
+    ],
 )
 async def test_the_address_must_be_local(console: Console, state_dir: Path, addr: str, complaint: str) -> None:
     said = await refusal("https://localhost:1", await token_of(console), state_dir, addr)

@@ -183,7 +183,9 @@ async def test_an_agent_that_refuses_is_told_of_while_the_order_waits(
     assert (refused.status_code, wrote) == (409, [200])
     assert "node 2: its disk is full" in refused.json()["description"]
     said = [
-        event["description"] for event in (await client.get("/v1/logs")).json() if "could not be sent" in event["description"]
+        event["description"]
+        for event in (await client.get("/v1/logs")).json()
+        if "could not be sent" in event["description"]
     ]
     assert said == [
         "The trusted CAs could not be sent to the agent of node 2: its disk is full. The console retries every minute."

@@ -143,9 +143,7 @@ async def test_who_may_be_alive_is_waited_for_and_who_is_down_is_not(
     await turn(loop)
     sentences = [event.description for event in await told(console, uid) if event.type == "bdb_authority_waits"]
     why = "node 2 has not completed the last step"
-    assert sentences == [
-        f"The replacement of the shards' CA of shop is waiting: {why}. It continues automatically."
-    ]
+    assert sentences == [f"The replacement of the shards' CA of shop is waiting: {why}. It continues automatically."]
     await set_node(console, 2, health="down")
     async with console.store.begin() as session:
         for row in await shards.every(session):

@@ -137,7 +137,9 @@ class TestCreate:
         assert (await action(console, uid)).error == reason
         event = (await told(console, uid))[-1]
         assert (event.type, event.severity) == ("bdb_creation_failed", "ERROR")
-        assert event.description == (f"Database shop could not be created: {reason} Shards that were started are removed.")
+        assert event.description == (
+            f"Database shop could not be created: {reason} Shards that were started are removed."
+        )
         assert alive(agents)
         async with running(console):
             await until(lambda: no_rows(console, uid))

@@ -150,7 +150,10 @@ async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
     async with running(console):
         await until(lambda: over(console))
     [event] = await told(console, "replica_revival_failed")
-    assert event.description == "Some replicas were not recovered: Shard redis:4 could not be started: port 20004 is in use."
+    assert (
+        event.description
+        == "Some replicas were not recovered: Shard redis:4 could not be started: port 20004 is in use."
+    )
     assert (event.severity, event.bdb_uid) == ("ERROR", pairs.BDB)
     assert len(await sweep(console)) == 1
     monkeypatch.setattr(revival, "RETRY_AFTER", timedelta(0))

@@ -104,8 +104,9 @@ async def test_one_is_forgotten_by_all_and_told_until_it_is_gone(
     [alarm] = await alarms(console)
     assert (alarm.severity, alarm.source, alarm.bdb_uid, alarm.ended_at) == ("ERROR", "bdb", pairs.BDB, None)
     assert alarm.description == (
-        "A node that does not belong to shop was in its cluster: 10.9.9.9:7000@17000, ffffffff…. The shards were made to forget it. "
-        "This is repeated if it returns. Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."
+        "A node that does not belong to shop was in its cluster: 10.9.9.9:7000@17000, ffffffff…. "
+        "The shards were made to forget it. This is repeated if it returns. "
+        "Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."
     )
     sees(agents)
     clock.now += GONE_SECONDS

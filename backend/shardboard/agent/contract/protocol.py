@@ -52,8 +52,8 @@ def line_for(line: bytes, protocol: int) -> bytes:
     sample = json.loads(line)
     known = {name: value for name, value in sample.items() if name not in ADDED["Sample"]}
     known["node"] = known["node"][:NODE_VALUES]
-    for told in (known["proxy"] or {}).get("databases", {}).values():
-        told["values"] = told["values"][:ENDPOINT_VALUES]
-        told["latency"].pop("blocking", None)
+    for endpoint in (known["proxy"] or {}).get("databases", {}).values():
+        endpoint["values"] = endpoint["values"][:ENDPOINT_VALUES]
+        endpoint["latency"].pop("blocking", None)
     known["shards"] = {uid: row[:SHARD_VALUES] for uid, row in known["shards"].items()}
     return json.dumps(known, separators=(",", ":")).encode() + b"\n"

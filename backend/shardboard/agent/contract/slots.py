@@ -22,8 +22,7 @@ class HotSlots(Message):
 
 
 SlotCount = tuple[int, int, int | None, int | None, int | None]
-"""Slot, keys, microseconds of CPU time, bytes in, bytes out. Time and bytes are counters; None if the engine does not count them.
-"""
+"""Slot, keys, microseconds of CPU time, bytes in, bytes out. Time and bytes are counters, or None if not counted."""
 
 
 class SlotCounts(Reply):

@@ -135,15 +135,15 @@ class Relocate:
         await self._act(action, turn, seen, found)
         done = sorted({*progress.done, *found.ended})
         failed = {str(number): reason for number, reason in {**progress.failed, **found.failed}.items()}
-        told = move_steps.render(progress.moves, done, {**progress.failed, **found.failed}, found.nexts, seen)
+        summary = move_steps.render(progress.moves, done, {**progress.failed, **found.failed}, found.nexts, seen)
         blocked = [found.nexts[number].blocked for number in turn if number in found.nexts]
         stuck = blocked and all(blocked) and not found.ended and not found.failed
         return Outcome(
-            progress=told.progress,
-            steps=told.steps,
+            progress=summary.progress,
+            steps=summary.steps,
             again_in=0.02 if found.ended or found.led else PACE,
             unreachable=blocked[0] if stuck else "",
-            remember={"done": done, "failed": failed, "eta_seconds": told.eta, **found.remember},
+            remember={"done": done, "failed": failed, "eta_seconds": summary.eta, **found.remember},
         )
 
     async def _act(self, action: Action, turn: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
@@ -215,17 +215,16 @@ class Relocate:
             if promoted is not None and old is not None:
                 wishes[move.bdb][number] = Wish(seen.bases[move.bdb].shards[promoted], old)
         turns = [
-            self._handovers.turn(action, _database_view(bdb, seen), list(wanted.values()))
-            for bdb, wanted in wishes.items()
+            self._handovers.turn(action, _database_view(bdb, seen), list(due.values())) for bdb, due in wishes.items()
         ]
-        for wanted, turn in zip(wishes.values(), await asyncio.gather(*turns), strict=True):
+        for due, turn in zip(wishes.values(), await asyncio.gather(*turns), strict=True):
             if turn.tried is not None and turn.seconds is not None:
                 found.led = True
                 self._took[action.uid, turn.tried.uid] = turn.seconds
             if turn.remember:
                 known = found.remember.get(handovers.PARAM, {})
                 found.remember[handovers.PARAM] = {**known, **turn.remember[handovers.PARAM]}
-            for number, wish in wanted.items():
+            for number, wish in due.items():
                 waits = turn.waits.get(wish.promoted.uid, "")
                 found.nexts[number] = replace(found.nexts[number], waits=waits)
 
@@ -270,8 +269,8 @@ class Relocate:
         await move_rows.settle(session, action, progress.unsettled, progress.committed)
         if action.status == "cancelled":
             await release(session, action, "")
-            told = f"{action.description}: cancelled by {action.cancelled_by}. Completed moves were kept."
-            record_of_action(session, action, f"{KINDS[action.name]}_cancelled", told)
+            message = f"{action.description}: cancelled by {action.cancelled_by}. Completed moves were kept."
+            record_of_action(session, action, f"{KINDS[action.name]}_cancelled", message)
         else:
             await release(session, action, f"{action.description}: {reason}")
             record_of_action(
@@ -286,7 +285,9 @@ class Relocate:
 def _staying(action: Action) -> str:
     """Return a sentence about shards that the plan could not move from the start."""
     stay = sorted(action.params.get("stay", {}).items())
-    return " These shards were not moved: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
+    return (
+        " These shards were not moved: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "." if stay else ""
+    )
 
 
 def _database_view(bdb: int, seen: ObservedPairs) -> handovers.DatabaseView:
@@ -302,8 +303,6 @@ def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
 
 def _ended(action: Action, progress: MoveProgress) -> Outcome:
     if progress.failed:
-        many = (
-            f"{len(progress.failed)} of {len(progress.moves)} moves failed. " if len(progress.moves) > 1 else ""
-        )
+        many = f"{len(progress.failed)} of {len(progress.moves)} moves failed. " if len(progress.moves) > 1 else ""
         return Outcome(failed=many + next(iter(progress.failed.values())))
     return Outcome(cancelled=True) if action.cancelled_by and progress.open else Outcome(finished=True)

@@ -82,10 +82,10 @@ class Remove(Relocate):
         if node is not None:
             await issued_certificates.refuse(session, uid)
             count = replace_authorities(await bdbs.every(session), node.addr)
-            told = f"Node {uid} ({node.addr}) was removed from the cluster."
+            message = f"Node {uid} ({node.addr}) was removed from the cluster."
             if count:
-                told += f" The {plural(count, 'encrypted database')} will no longer trust its certificates."
-            record_of_action(session, action, "node_removed", told)
+                message += f" The {plural(count, 'encrypted database')} will no longer trust its certificates."
+            record_of_action(session, action, "node_removed", message)
             await session.delete(node)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:

@@ -118,13 +118,13 @@ async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedP
             bases[uid] = Base(bdb.name, load.engine(bdb), rows, references)
     away = frozenset(node.uid for node in machines if node.health == "down" or node.agent_status != "connected")
     pairs = {(move.bdb, move.pair) for move in concerned}
-    asked = [
+    reachable = [
         shard
         for uid, base in bases.items()
         for shard in base.shards.values()
         if (uid, shard.pair) in pairs and shard.node.uid not in away
     ]
-    links = await replication.links(agents, asked)
+    links = await replication.links(agents, reachable)
     resyncs = {
         span.shard_uid: Resync(span.details["percent"], span.details.get("eta_seconds"))
         for span in spans

@@ -28,7 +28,8 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
             if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
                 continue
             port = ports.take(move.to)
-            if port is not None:  # checked when the action was requested; if the last port was taken since, the move waits
+            # checked when the action was requested; if the last port was taken since, the move waits
+            if port is not None:
                 session.add(twin.replica(move.newcomer, move.to, port))
 
 
@@ -56,14 +57,14 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
             row.leads_again = False  # the current primary was chosen intentionally
         if old is not None and old.observed_status != "down":
             old.became("slave", now)
-        told = f"redis:{old.uid}" if old is not None else "its former primary"
+        replaced = f"redis:{old.uid}" if old is not None else "its former primary"
         record_of_shard(
             session,
             action,
             promoted,
             "shard_failover",
             f"Shard redis:{promoted_uid} on node {promoted.node_uid} became the primary of pair {promoted.pair} of {bdb.name}, "
-            f"replacing {told}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
+            f"replacing {replaced}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
             details={
                 "pair": promoted.pair,
                 "lost": old.uid if old is not None else None,
@@ -94,7 +95,7 @@ async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: 
     bdb = await bdbs.by_uid(session, row.bdb_uid)
     name = bdb.name if bdb is not None else f"database {row.bdb_uid}"
     seconds = (datetime.now(UTC) - action.created_at).total_seconds()
-    told = (
+    message = (
         f"Shard redis:{row.uid} of {name} moved from node {row.node_uid} to node {move.to}, where it is "
         f"redis:{move.newcomer}, {seconds:.1f} s after the request."
         if move.newcomer is not None
@@ -105,7 +106,7 @@ async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: 
         action,
         row,
         "shard_moved" if move.newcomer is not None else "shard_removed",
-        told,
+        message,
         details={"pair": row.pair, "newcomer": move.newcomer, "to": move.to},
     )
 

@@ -68,13 +68,13 @@ class Reshard:
         if seen.lost:
             raise Waiting(f"{len(seen.lost)} slots, including slot {seen.lost[0]}, belong to no shard of this database")
         # When cancelled, open slots are completed and no further ones are opened.
-        wanted = seen.held if action.cancelled_by else _wanted(action)
-        batches = [*_opened(seen), *reshard.batches(seen.held, wanted)]
+        desired = seen.held if action.cancelled_by else _wanted(action)
+        batches = [*_opened(seen), *reshard.batches(seen.held, desired)]
         if batches:
             return await self._move(action, database, seen, batches)
         if busy := await slotmap.moving(self._agents, database.primaries):
             raise Waiting(f"shard redis:{busy[0]} is still moving slots")
-        if empty := {shard.pair for shard in database.shards} - {pair for pair, held in wanted.items() if held}:
+        if empty := {shard.pair for shard in database.shards} - {pair for pair, held in desired.items() if held}:
             await reshard_rows.write(self._store, action, seen.held)
             await reshard_rows.retire(self._store, action, empty)
             return Outcome(steps=reshard_steps.at(action, "leave"), again_in=0.05)

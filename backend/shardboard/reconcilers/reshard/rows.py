@@ -68,15 +68,15 @@ async def finished(session: AsyncSession, action: Action) -> None:
     bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
     seconds = (datetime.now(UTC) - action.created_at).total_seconds()
     before = action.params["count_before"]
-    told = (
+    message = (
         f"Database {bdb.name} changed from {before} to {bdb.shards_count} primaries in {seconds:.1f} s"
         if before != bdb.shards_count
         else f"The slots of database {bdb.name} were distributed evenly in {seconds:.1f} s"
     )
     keys = action.params.get("keys", 0)
     details = {"before": before, "after": bdb.shards_count, "slots": action.params["total"], "keys": keys}
-    told += f": {action.params['total']} slots moved, with {keys} keys."
-    _tell(session, action, bdb, "bdb_reshard_completed", told, {**details, "seconds": seconds})
+    message += f": {action.params['total']} slots moved, with {keys} keys."
+    _tell(session, action, bdb, "bdb_reshard_completed", message, {**details, "seconds": seconds})
 
 
 async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
@@ -90,13 +90,13 @@ async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
             if row.uid in action.params["newcomers"]:
                 row.desired = "absent"
     pairs = {row.pair for row in rows if row.desired == "running"}
-    wanted, bdb.shards_count = bdb.shards_count, len(pairs)
+    requested, bdb.shards_count = bdb.shards_count, len(pairs)
     bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
     bdb.changed_at = datetime.now(UTC)
-    told = f"The change of database {bdb.name} to {wanted} primaries ended with {len(pairs)}: {reason}"
+    message = f"The change of database {bdb.name} to {requested} primaries ended with {len(pairs)}: {reason}"
     kind = "bdb_reshard_cancelled" if action.cancelled_by else "bdb_reshard_failed"
     severity = "WARNING" if action.cancelled_by else "ERROR"
-    _tell(session, action, bdb, kind, told, {"wanted": wanted, "after": len(pairs)}, severity)
+    _tell(session, action, bdb, kind, message, {"wanted": requested, "after": len(pairs)}, severity)
 
 
 def _tell(
