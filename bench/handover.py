@@ -121,14 +121,14 @@ def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None
     for row in before:
         if row["role"] != "master":
             home = homes[str(row["uid"])]
-            _tell(home, "CLUSTER", "FAILOVER")
+            _execute(home, "CLUSTER", "FAILOVER")
             cluster.until(
-                lambda home=home: "role:master" in _tell(home, "INFO", "replication"),
+                lambda home=home: "role:master" in _execute(home, "INFO", "replication"),
                 "the failover of valkey-cli did not end",
             )  # type: ignore[misc]
 
 
-def _tell(home: Path, *argv: str) -> str:
+def _execute(home: Path, *argv: str) -> str:
     lines = (home / "valkey.conf").read_text().splitlines()
     password = next(line.split(" ", 1)[1] for line in lines if line.startswith("masterauth "))
     command = ["valkey-cli", "-s", "valkey.sock", *MANAGED, password, *argv]

@@ -138,11 +138,11 @@ def _theirs(directory: Path, addresses: Sequence[str]) -> Watched:
         for primary, replica in zip(hosts[3:GROWN], hosts[9 : GROWN + 6], strict=True):
             for host in (primary, replica):
                 _manage("add-node", host, hosts[0])
-                ids[host] = _tell(*_place(host), "CLUSTER", "MYID")
+                ids[host] = _execute(*_place(host), "CLUSTER", "MYID")
                 _settled(places, 6 + len(ids))
             # Not with add-node, which does not wait until the replica knows its primary.
             follow = ("CLUSTER", "REPLICATE", ids[primary])
-            _until(lambda host=replica, argv=follow: _tell(*_place(host), *argv) == "OK")  # type: ignore[misc]
+            _until(lambda host=replica, argv=follow: _execute(*_place(host), *argv) == "OK")  # type: ignore[misc]
         _settled(places, 6 + len(ids))
         shares = zip(places[:3], slots.split(3), strict=True)
         _fill([(place, (share,)) for place, share in shares])
@@ -184,7 +184,7 @@ def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[N
             )
             (home / "valkey.conf").write_text(all_to_default(render.valkey_conf(bdb, shard, address)))
             running.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home, stdout=subprocess.DEVNULL))
-        _until(lambda: all(_tell(*place, "PING") == "PONG" for place in places))
+        _until(lambda: all(_execute(*place, "PING") == "PONG" for place in places))
         yield
     finally:
         for process in running:
@@ -201,9 +201,9 @@ def _settled(places: Sequence[tuple[str, int]], count: int) -> None:
     """Wait until `count` nodes have joined, all know each other, and all replicas are connected."""
 
     def agreed() -> bool:
-        views = [_tell(*place, "CLUSTER", "NODES") for place in places]
+        views = [_execute(*place, "CLUSTER", "NODES") for place in places]
         joined = [view for view in views if len(view.splitlines()) > 1]
-        links = [_tell(*place, "INFO", "replication") for place in places]
+        links = [_execute(*place, "INFO", "replication") for place in places]
         return (
             [len(view.splitlines()) for view in joined] == [count] * count
             and not any("handshake" in view or "fail" in view for view in joined)
@@ -225,7 +225,7 @@ def _manage(command: str, *argv: str) -> None:
         raise RuntimeError(f"valkey-cli --cluster {command}: {(done.stdout + done.stderr)[-500:]}")
 
 
-def _tell(address: str, port: int, *argv: str) -> str:
+def _execute(address: str, port: int, *argv: str) -> str:
     command = ["valkey-cli", "-h", address, "-p", str(port), *argv]
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
 

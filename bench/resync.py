@@ -68,9 +68,9 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
             for name in ("console", *cluster.addresses):
                 cluster.kill(name)
             alone = time.time()
-            theirs = _by_hand(cluster, away, before)
+            theirs = _without_console(cluster, away, before)
             _compress(cluster, home, before)
-            from_disk = _by_hand(cluster, away, before, "--repl-diskless-load", "disabled")
+            from_disk = _without_console(cluster, away, before, "--repl-diskless-load", "disabled")
             seen = load.end()
     finally:
         cluster.stop()
@@ -93,7 +93,7 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
     report.limit("P99 at the client while replicas copy / before", meanwhile.p99 / quiet.p99, 3, "x", note)
     report.limit("errors at the client", len(seen.errors), 0, "errors", f" {sorted(set(seen.errors))[:3]}")
     report.limit("keys lost or wrong", seen.wrong, 0, "keys")
-    _truth(report, polls, {span["uid"]: span for span in spans})
+    _report_accuracy(report, polls, {span["uid"]: span for span in spans})
 
 
 def _gather(cluster: LocalCluster, uid: int, home: str) -> None:
@@ -144,7 +144,7 @@ def _watch(cluster: LocalCluster, uid: int) -> list[tuple[float, dict[str, Any]]
     return polls
 
 
-def _by_hand(cluster: LocalCluster, address: str, before: list[dict[str, Any]], *options: str) -> float:
+def _without_console(cluster: LocalCluster, address: str, before: list[dict[str, Any]], *options: str) -> float:
     """Kill the same processes and start them empty in their directories, without console and agents. Return the seconds until in
     sync.
     """
@@ -187,7 +187,9 @@ def _in_sync(row: dict[str, Any]) -> bool:
         asking.close()
 
 
-def _truth(report: Report, polls: list[tuple[float, dict[str, Any]]], spans: dict[int, dict[str, Any]]) -> None:
+def _report_accuracy(
+    report: Report, polls: list[tuple[float, dict[str, Any]]], spans: dict[int, dict[str, Any]]
+) -> None:
     """Report decreases of the percentage, its distance from the share of elapsed time, and the error of the remaining time."""
     fell, off, late = 0, [0.0], [0.0]
     previous: dict[int, dict[str, Any]] = {}

@@ -54,7 +54,7 @@ async def _looks(pairs: int) -> tuple[list[float], list[float]]:
     spent, held = [], []
     for _ in range(ROUNDS):
         gc.collect()
-        deaf = asyncio.create_task(_deaf())
+        deaf = asyncio.create_task(_measure_blocking())
         before = time.process_time()
         found = await slotmap.look(agents, shards, primaries)
         spent.append(time.process_time() - before)
@@ -65,7 +65,7 @@ async def _looks(pairs: int) -> tuple[list[float], list[float]]:
     return spent, held
 
 
-async def _deaf() -> float:
+async def _measure_blocking() -> float:
     """Return, when cancelled, the longest delay of the event loop beyond the requested sleep, in seconds."""
     longest, last = 0.0, time.monotonic()
     try:

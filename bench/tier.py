@@ -89,7 +89,7 @@ def tier(report: Report, directory: Path) -> None:
         for hit, least in THROUGH.items():
             _compare_endpoint(report, through, hit, least)
         for data in OTHERS:
-            _forget(cluster)
+            _delete_all(cluster)
             _measure(report, cluster, data)
     finally:
         cluster.stop()
@@ -113,7 +113,7 @@ def tier_memory(report: Report) -> None:
     repeat(report, [sys.executable, str(ENGINE / "bench"), "flash"])
 
 
-def _forget(cluster: LocalCluster) -> None:
+def _delete_all(cluster: LocalCluster) -> None:
     """Delete both databases, because further ones would not fit."""
     for row in ok(cluster.api.get("/v1/bdbs")):
         ok(cluster.api.delete(f"/v1/bdbs/{row['uid']}"))

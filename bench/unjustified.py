@@ -51,7 +51,7 @@ def _freeze(cluster: LocalCluster, name: str, seconds: float) -> None:
 @contextmanager
 def _saturated() -> Iterator[None]:
     """Run twice as many busy processes as there are cores."""
-    burners = [multiprocessing.Process(target=_burn, daemon=True) for _ in range(BURNERS)]
+    burners = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(BURNERS)]
     for burner in burners:
         burner.start()
     try:
@@ -62,6 +62,6 @@ def _saturated() -> Iterator[None]:
             burner.join()
 
 
-def _burn() -> None:
+def _spin() -> None:
     while True:
         pass

@@ -23,7 +23,7 @@ class AgentsTrust:
         self._agents = agents
         self._authority = authority
         self._one_at_a_time = asyncio.Lock()
-        self._told: dict[int, str] = {}
+        self._reported: dict[int, str] = {}
         """By node: the last failure that an event reports."""
 
     async def tell(self, *, anew: bool = False) -> None:
@@ -31,19 +31,19 @@ class AgentsTrust:
         if anew:
             self._authority.heard.trusting.clear()
         async with self._one_at_a_time:  # otherwise an agent could receive the CAs in the wrong order
-            await self._tell()
+            await self._update_all()
 
-    async def _tell(self) -> None:
+    async def _update_all(self) -> None:
         async with self._store.read() as session:
             every = await nodes.every(session)
         connected = [node for node in every if node.agent_status == "connected"]
-        self._forget_others({node.uid for node in every}, {node.uid for node in connected})
+        self._remove_stale({node.uid for node in every}, {node.uid for node in connected})
         desired = Trust(self._authority.trusted, self._authority.bundle, self._authority.trusted_digest)
         heard = self._authority.heard.trusting
         missing = [node for node in connected if heard.get(node.uid) != desired.digest]
-        await together(self._tell_one(NodeRef(node.uid, node.addr, node.agent_port), desired) for node in missing)
+        await together(self._update(NodeRef(node.uid, node.addr, node.agent_port), desired) for node in missing)
 
-    def _forget_others(self, known: set[int], connected: set[int]) -> None:
+    def _remove_stale(self, known: set[int], connected: set[int]) -> None:
         """Remove the state of other agents. A disconnected agent may return with another state directory."""
         heard = self._authority.heard
         for uid in {*heard.trusting, *heard.failures, *heard.unrenewed} - connected:
@@ -52,7 +52,7 @@ class AgentsTrust:
         for uid in heard.showing.keys() - known:
             del heard.showing[uid]
 
-    async def _tell_one(self, node: NodeRef, desired: "Trust") -> None:
+    async def _update(self, node: NodeRef, desired: "Trust") -> None:
         heard = self._authority.heard
         try:
             await self._agents.tell_authorities(node, desired.authorities, desired.bundle)
@@ -68,16 +68,16 @@ class AgentsTrust:
         else:
             heard.trusting[node.uid] = desired.digest
             heard.failures.pop(node.uid, None)
-            self._told.pop(node.uid, None)
+            self._reported.pop(node.uid, None)
 
     async def _refused(self, node: NodeRef, failure: str) -> None:
         self._authority.heard.failures[node.uid] = failure
-        if self._told.get(node.uid) == failure:
+        if self._reported.get(node.uid) == failure:
             return
         message = f"The trusted CAs could not be sent to the agent of node {node.uid}: {failure}. The console retries every minute."
         async with self._store.begin() as session:
             record(session, "node_authorities_failed", message, source="node", severity="ERROR", node_uid=node.uid)
-        self._told[node.uid] = failure
+        self._reported[node.uid] = failure
 
 
 @dataclass(frozen=True)

@@ -334,7 +334,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
 async def run(settings: Settings) -> None:
     """Run until a stop signal, or until a vital loop fails permanently: a console without it must not appear to work."""
     async with opened(settings) as (console, password), running_loops(console) as failed:
-        _greet(console, password)
+        _print_welcome(console, password)
         configs = servers(console, create_app(console))
         garbage.settle()
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
@@ -355,7 +355,7 @@ def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:
     ]
 
 
-def _greet(console: Console, password: str | None) -> None:
+def _print_welcome(console: Console, password: str | None) -> None:
     settings = console.settings
     shown = " (self-signed certificate)" if console.certificate.source == "own" else ""
     lines = [f"Shardboard {__version__}: https://localhost:{settings.https_port}{shown}"]

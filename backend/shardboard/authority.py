@@ -147,9 +147,9 @@ class Authority:
         """Recreate `server` and `client` if one is missing, damaged, for other names, from another CA, or expires soon. Return
         whether `server` was recreated. Raises OSError if a file cannot be written and the previous one is no longer valid.
         """
-        self._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, PEER_DAYS, self._always)
+        self._ensure("client", [], ExtendedKeyUsageOID.CLIENT_AUTH, PEER_DAYS, self._valid_since)
         if self._clients is not None:
-            self._show(self._clients)
+            self._load_certificate(self._clients)
         renewed = self._ensure("server", self.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
         try:
             self._files.copy(self.present)
@@ -178,7 +178,7 @@ class Authority:
         context = ssl.create_default_context(cadata="".join(each.pem for each in trusted))
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF | ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
-        self._show(context)
+        self._load_certificate(context)
         for signer in trusted:
             with readable(signer.taken_back(refused)) as path:
                 context.load_verify_locations(path)
@@ -192,7 +192,7 @@ class Authority:
         self._refused = desired
         return True
 
-    def _show(self, context: ssl.SSLContext) -> None:
+    def _load_certificate(self, context: ssl.SSLContext) -> None:
         context.load_cert_chain(self.directory / "client.pem")
 
     def sign_agent(self, csr_pem: str, addr: str, days: int = PEER_DAYS) -> str:
@@ -203,7 +203,7 @@ class Authority:
             raise NotAcceptable("config_error", f"{CONSOLE_NAME} is reserved for the console.", field="addr")
         key = key_of(csr_pem)
         uses, name = [ExtendedKeyUsageOID.SERVER_AUTH], _common_name([addr])
-        signed = self.present.sign(key, [addr], uses, days, begins=self._always, common_name=name)
+        signed = self.present.sign(key, [addr], uses, days, begins=self._valid_since, common_name=name)
         return pem(signed).decode() + self.present.between
 
     def is_due(self, ends: datetime, signing_key: str, days: int, now: datetime) -> bool:
@@ -256,7 +256,7 @@ class Authority:
         self._clients = None
 
     @property
-    def _always(self) -> datetime:
+    def _valid_since(self) -> datetime:
         """Start of validity of certificates between agents and console, long ago: a peer whose clock was wrong during a renewal
         still accepts them. Only their expiry matters.
         """

@@ -80,7 +80,7 @@ class AuthorityFiles:
         """
         key = self._present.read_bytes()
         if _CERTIFICATE not in key:
-            return self._of_earlier_release(key)
+            return self._read_earlier_release(key)
         signer = _read(self._present, key, key)
         copied = self.certificates.read_bytes() if self.certificates.exists() else signer.chain_pem.encode()
         former = self._former.read_bytes() if self._former.exists() else b""
@@ -90,7 +90,7 @@ class AuthorityFiles:
             raise ValueError(f"{self._present} is not the key of {self.certificates}")
         return signer
 
-    def _of_earlier_release(self, key: bytes) -> Signer:
+    def _read_earlier_release(self, key: bytes) -> Signer:
         certificates = self.certificates.read_bytes()
         try:
             return _read(self._present, certificates, key)

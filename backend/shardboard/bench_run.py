@@ -46,7 +46,7 @@ def run(
         uid = _ok(api.post("/v1/benchmarks", json=body))["uid"]
         say(f"Benchmark {uid} on {target}: {order['name']}")
         ended.append(_follow(api, uid, watch, say))
-    statuses = [_tell(found, say) for found in ended]
+    statuses = [_print_result(found, say) for found in ended]
     if len(ended) > 1:
         _compare(api, [found["uid"] for found in ended], say)
     return max(statuses)
@@ -94,7 +94,7 @@ def _line(found: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     return f"{found['progress']:5.1f} %  {part['phase_name']:<16} {_number(now['ops'])} ops/s  {latencies}{errors}"
 
 
-def _tell(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
+def _print_result(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
     say(f"Benchmark {found['uid']}: {found['status']}. {found['detail']}".rstrip())
     summary = found["summary"] or {}
     for each in summary.get("results", []):

@@ -88,14 +88,14 @@ class _Counted(socket.socket):
     def __init__(self, descriptor: int, source: str, counts: Counter[str]) -> None:
         super().__init__(fileno=descriptor)
         counts[source] += 1
-        self._end = weakref.finalize(self, _leave, counts, source)
+        self._end = weakref.finalize(self, _uncount, counts, source)
 
     def close(self) -> None:
         super().close()
         self._end()
 
 
-def _leave(counts: Counter[str], source: str) -> None:
+def _uncount(counts: Counter[str], source: str) -> None:
     counts[source] -= 1
     if not counts[source]:
         del counts[source]
@@ -115,7 +115,7 @@ class Patience(H11Protocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._deadline: asyncio.TimerHandle | None = None
-        self._awaits: object = None
+        self._awaited: object = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -124,19 +124,19 @@ class Patience(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._await_rest()
+        self._await_request()
 
     def on_response_complete(self) -> None:
         self._await(None)
         super().on_response_complete()
-        self._await_rest()
+        self._await_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         _open.discard(self)
         self._await(None)
         super().connection_lost(exc)
 
-    def _await_rest(self) -> None:
+    def _await_request(self) -> None:
         """Await the rest of an incoming request, if there is one."""
         state = self.conn.their_state
         if state is h11.IDLE and self.conn.trailing_data[0]:
@@ -154,9 +154,9 @@ class Patience(H11Protocol):
 
     def _await(self, what: object, seconds: float = 0) -> None:
         """Set the deadline for a part of a request, unless that part is already awaited."""
-        if what is self._awaits:
+        if what is self._awaited:
             return
-        self._awaits = what
+        self._awaited = what
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(seconds, self.transport.abort) if what is not None else None

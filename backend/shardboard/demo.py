@@ -106,7 +106,7 @@ class Demo:
 
     def _run(self) -> int:
         try:
-            self._remember_login()
+            self._store_login()
             self._cluster.end_leftovers()
             with _step("starting the console"):
                 self._cluster.start_console()
@@ -115,13 +115,13 @@ class Demo:
             with _step("bringing up the database demo (6 primaries, 6 replicas)"):
                 places = self._database(DATABASE)
             demo_load.start(self._cluster, "traffic", places)
-            self._order_run()
+            self._start_example_run()
             if self._cluster.flash:
                 with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
                     places = self._database(ON_FLASH)
                 with _step("writing its keys"):
                     demo_load.start(self._cluster, "traffic-flash", places, "flash")
-            self._announce()
+            self._print_welcome()
             tending = Tending(self._cluster, _say)
             while True:
                 tending.look(time.monotonic())
@@ -173,7 +173,7 @@ class Demo:
             return kept["user"], kept["password"]
         return self._settings.admin_user, self._settings.given_password or secrets.token_urlsafe(12)
 
-    def _remember_login(self) -> None:
+    def _store_login(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._login_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -202,7 +202,7 @@ class Demo:
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
         return [(address, endpoint["port"]) for address in endpoint["addr"]]
 
-    def _order_run(self) -> None:
+    def _start_example_run(self) -> None:
         """Start a short benchmark, once, as an example. Do not wait for it."""
         api = self._cluster.api
         if loads.find() is None or ok(api.get("/v1/benchmarks", params={"limit": 1})):
@@ -210,7 +210,7 @@ class Demo:
         uid = next(bdb["uid"] for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == DATABASE["name"])
         ok(api.post("/v1/benchmarks", json={**RUN, "bdb_uid": uid}))
 
-    def _announce(self) -> None:
+    def _print_welcome(self) -> None:
         lines = [
             "",
             "Shardboard is running a live database on three nodes of this machine.",

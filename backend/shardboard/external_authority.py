@@ -24,11 +24,11 @@ def accepted(chain: str, request: Request, present: Signer, names: Sequence[str]
     """
     try:
         signer = Signer(request.key, chains.read(chain.encode()))
-        _insist_on_key(signer)
-        _insist_on_signing(signer.certificate)
+        _check_key(signer)
+        _check_ca(signer.certificate)
         chains.insist_on_order(signer.chain)
         chains.insist_on_time(signer.chain)
-        _insist_on_strength(signer)
+        _check_strength(signer)
         if signer.subject == present.subject:
             raise Wrong("The current CA has the same name, so clients could confuse them. Request a different name.")
         if reason := refusal(signer, names):
@@ -48,20 +48,20 @@ def refusal(signer: Signer, names: Sequence[str]) -> str:
     constraints of the issuers as a peer would: the console and its agents, and clients that trust the root CA.
     """
     for trusted in [signer.pem] + ([pem(signer.root).decode()] if signer.root else []):
-        if reason := _complaint(signer, trusted, names):
-            return f"Certificates that it signs for {_culprit(signer, trusted, names)} are rejected: {reason}."
+        if reason := _rejection(signer, trusted, names):
+            return f"Certificates that it signs for {_rejected_name(signer, trusted, names)} are rejected: {reason}."
     return ""
 
 
-def _culprit(signer: Signer, trusted: str, names: Sequence[str]) -> str:
+def _rejected_name(signer: Signer, trusted: str, names: Sequence[str]) -> str:
     """Return one of the names that are rejected."""
     while len(names) > 1:
         half = len(names) // 2
-        names = names[:half] if _complaint(signer, trusted, names[:half]) else names[half:]
+        names = names[:half] if _rejection(signer, trusted, names[:half]) else names[half:]
     return names[0]
 
 
-def _insist_on_key(signer: Signer) -> None:
+def _check_key(signer: Signer) -> None:
     if signer.certificate.public_key() != signer.key.public_key():
         name = chains.name_of(signer.certificate)
         raise Wrong(f"{name}, the first certificate, does not match the key of the request. Sign the current request.")
@@ -69,7 +69,7 @@ def _insist_on_key(signer: Signer) -> None:
         raise Wrong("The certificate is self-signed. To use a self-signed CA, replace the CA without a certificate.")
 
 
-def _insist_on_signing(certificate: x509.Certificate) -> None:
+def _check_ca(certificate: x509.Certificate) -> None:
     try:
         is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -86,14 +86,14 @@ def _insist_on_signing(certificate: x509.Certificate) -> None:
         )
 
 
-def _insist_on_strength(signer: Signer) -> None:
+def _check_strength(signer: Signer) -> None:
     for each in signer.chain:
         if not is_strong(each.public_key()):
             name = chains.name_of(each)
             raise Wrong(f"The key of {name} is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.")
 
 
-def _complaint(signer: Signer, trusted: str, names: Sequence[str]) -> str:
+def _rejection(signer: Signer, trusted: str, names: Sequence[str]) -> str:
     """Return why a peer that trusts this CA (PEM) rejects certificates for these names; empty if it accepts them."""
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     server.verify_mode = ssl.CERT_REQUIRED

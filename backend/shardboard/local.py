@@ -239,7 +239,7 @@ class LocalCluster:
         """Return the living shards of this cluster or of one node. Forks that save or copy data are excluded: agents start each
         shard in a separate session.
         """
-        return [process for process in self._below(address, ENGINE) if _leads_session(process)]
+        return [process for process in self._below(address, ENGINE) if _is_session_leader(process)]
 
     def proxies(self, address: str = "") -> list[psutil.Process]:
         """Return the living proxies of this cluster or of one node."""
@@ -344,7 +344,7 @@ def _kill(processes: Sequence[psutil.Process]) -> None:
             process.kill()
 
 
-def _leads_session(process: psutil.Process) -> bool:
+def _is_session_leader(process: psutil.Process) -> bool:
     try:
         return os.getsid(process.pid) == process.pid
     except OSError:  # it ended

@@ -57,10 +57,15 @@ class Ownership:
         """Keep the lock until cancelled. Raises MustEnd if another console has taken it."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            if self.needed and not await self._held() and not await self._claimed() and not await self._ours():
+            if (
+                self.needed
+                and not await self._held()
+                and not await self._claimed()
+                and not await self._is_own_session()
+            ):
                 raise MustEnd("another console has taken over the store; this console is stopping")
 
-    async def _ours(self) -> bool:
+    async def _is_own_session(self) -> bool:
         """Return whether our own session still holds the lock, because the server has not noticed that the session is broken."""
         async with self._store.engine.connect() as connection:
             found = await connection.exec_driver_sql(_HOLDERS)

@@ -92,14 +92,14 @@ class ServerCertificate:
         """Raises ValueError if the settings name an unusable certificate."""
         self._authority = authority
         self._file = authority.directory / "installed.pem"
-        self._given = _given(settings)
+        self._configured_files = _configured_files(settings)
         self._seen: tuple[int, ...] = ()
         self.source: Source = "own"
         self.identity = self._own_identity = _of_files(authority.server_file)
-        self._shown = self._own = self.identity.context()
+        self._served = self._own = self.identity.context()
         self.context = self.identity.context()
         self.context.sni_callback = self._choose
-        self._take_up()
+        self._load_configured()
 
     @property
     def ends(self) -> dict[str, datetime]:
@@ -118,11 +118,11 @@ class ServerCertificate:
             self._own = self._own_identity.context()
             log.info("certificate: renewed the console's own certificate")
             if self.source == "own":
-                self._show("own", self._own_identity, self._own)
-        if self._given is not None and (seen := _versions(self._given)) != self._seen:
+                self._serve("own", self._own_identity, self._own)
+        if self._configured_files is not None and (seen := _versions(self._configured_files)) != self._seen:
             try:
-                identity = _of_files(*self._given)
-                self._show("settings", identity, identity.context())
+                identity = _of_files(*self._configured_files)
+                self._serve("settings", identity, identity.context())
                 log.info("certificate: reloaded SHARDBOARD_TLS_CERT")
             except (OSError, ValueError) as error:
                 log.warning(
@@ -133,52 +133,52 @@ class ServerCertificate:
 
     def install(self, identity: Identity) -> None:
         """Serve an identity validated by `read`, also after restarts. Raises Conflict if the settings determine the certificate."""
-        self._insist_on_freedom()
+        self._check_not_configured()
         context = identity.context()
         write_private(self._file, identity.chain_pem().encode() + identity.key)
-        self._show("installed", identity, context)
+        self._serve("installed", identity, context)
 
     def remove(self) -> None:
         """Return to the console's own certificate. Raises Conflict if the settings determine the certificate."""
-        self._insist_on_freedom()
+        self._check_not_configured()
         self._file.unlink(missing_ok=True)
-        self._show("own", self._own_identity, self._own)
+        self._serve("own", self._own_identity, self._own)
 
-    def _insist_on_freedom(self) -> None:
-        if self._given is not None:
+    def _check_not_configured(self) -> None:
+        if self._configured_files is not None:
             message = "SHARDBOARD_TLS_CERT determines the certificate. Replace that file; the console reloads it within a minute."
             raise Conflict("set_by_settings", message)
 
-    def _take_up(self) -> None:
-        if self._given is not None:
-            self._seen = _versions(self._given)
+    def _load_configured(self) -> None:
+        if self._configured_files is not None:
+            self._seen = _versions(self._configured_files)
             try:
-                identity = _of_files(*self._given)
-                self._show("settings", identity, identity.context())
+                identity = _of_files(*self._configured_files)
+                self._serve("settings", identity, identity.context())
             except (OSError, ValueError) as error:
                 raise ValueError(f"SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY are not usable: {error}") from error
         elif self._file.exists():
             try:
                 identity = _of_files(self._file)
-                self._show("installed", identity, identity.context())
+                self._serve("installed", identity, identity.context())
             except (OSError, ValueError) as error:  # a web UI with another certificate is better than none
                 log.error("certificate: %s is not usable, serving the console's own certificate: %s", self._file, error)
 
-    def _show(self, source: Source, identity: Identity, context: ssl.SSLContext) -> None:
-        self.source, self.identity, self._shown = source, identity, context
+    def _serve(self, source: Source, identity: Identity, context: ssl.SSLContext) -> None:
+        self.source, self.identity, self._served = source, identity, context
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
         """Select the context by server name. Each certificate has a separate context, because a context keeps certificates with
         other key types.
         """
-        connection.context = self._own if name == CONSOLE_NAME else self._shown
+        connection.context = self._own if name == CONSOLE_NAME else self._served
 
 
 def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     """Validate a certificate and key (PEM) from a user. Raises BadRequest or NotAcceptable with the reason."""
     try:
         identity = _identity(certificate.encode(), key.encode())
-        _insist_on_use(identity.chain[0])
+        _check_use(identity.chain[0])
         chains.insist_on_order(identity.chain)
     except Wrong as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
@@ -214,7 +214,7 @@ def _private_key(key: bytes) -> PrivateKeyTypes:
         ) from error
 
 
-def _insist_on_use(own: x509.Certificate) -> None:
+def _check_use(own: x509.Certificate) -> None:
     if not is_strong(own.public_key()):
         raise Wrong("The key is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.", "key")
     try:
@@ -239,7 +239,7 @@ def _of_files(certificate: Path, key: Path | None = None) -> Identity:
         raise ValueError(f"{certificate} is not readable: {error}") from error
 
 
-def _given(settings: Settings) -> tuple[Path, Path] | None:
+def _configured_files(settings: Settings) -> tuple[Path, Path] | None:
     if settings.tls_cert and settings.tls_key:
         return settings.tls_cert, settings.tls_key
     if settings.tls_cert or settings.tls_key:

@@ -79,7 +79,7 @@ class _Server(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._leaving = asyncio.Event()
+        self._stopping = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start with our own listeners."""
@@ -92,23 +92,23 @@ class _Server(uvicorn.Server):
 
     def leave(self) -> None:
         self.should_exit = True
-        self._leaving.set()
+        self._stopping.set()
 
     async def main_loop(self) -> None:
         """Replace uvicorn's main loop: tick once a second, for the Date header, instead of ten times."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
-                    await self._leaving.wait()
+                    await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        parting = asyncio.create_task(self._part())
+        parting = asyncio.create_task(self._abort_closed())
         try:
             await super().shutdown(sockets)
         finally:
             parting.cancel()
 
-    async def _part(self) -> None:
+    async def _abort_closed(self) -> None:
         """Abort closed connections that have no data left. Over TLS a closed connection waits for a reply that idle clients do not
         send.
         """

@@ -107,7 +107,7 @@ def store_keys(settings: Settings) -> StoreKeys:
     if settings.store_key is not None:
         return StoreKeys(settings.store_key.get_secret_value().split())
     if settings.store_key_command is not None:
-        return StoreKeys(_said(settings.store_key_command).split())
+        return StoreKeys(_command_output(settings.store_key_command).split())
     return FileOfStoreKeys(settings.key_file)
 
 
@@ -121,7 +121,7 @@ def make_own(settings: Settings) -> None:
     """Create a key in the console's own file, unless it exists, owned by the owner of the state directory. Raises StoreKeyError."""
     file = settings.key_file
     try:
-        with _alone(settings.state_dir):
+        with _exclusive(settings.state_dir):
             remove_parts(file.parent, file.name)
             if not file.exists():
                 _write(file, [new_key()])
@@ -149,7 +149,7 @@ def rotating(settings: Settings) -> Iterator[Rotation]:
             "restart the console, which then encrypts everything with it."
         )
     file = settings.key_file.resolve()  # writing to a link would only replace the link
-    with _alone(settings.state_dir):  # another rotation could remove a key in use
+    with _exclusive(settings.state_dir):  # another rotation could remove a key in use
         before = _lines(file)
         StoreKeys(before)
         remove_parts(file.parent, file.name)
@@ -172,7 +172,7 @@ def _replace(file: Path, lines: Sequence[str]) -> None:
 
 
 @contextmanager
-def _alone(directory: Path) -> Iterator[None]:
+def _exclusive(directory: Path) -> Iterator[None]:
     """Lock the state directory against other processes that create or replace keys. Raises StoreKeyError."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
@@ -245,7 +245,7 @@ def _key(line: str) -> bytes:
     return key
 
 
-def _said(command: str) -> str:
+def _command_output(command: str) -> str:
     """Return the output of a command, such as one of a vault. It runs without a shell."""
     try:
         done = subprocess.run(

@@ -65,7 +65,7 @@ class Supervisor:
     async def running(self) -> AsyncIterator[asyncio.Future[None]]:
         """Run all loops. The yielded future only completes if a vital loop has failed too often, with its exception."""
         tasks = [asyncio.create_task(self._supervise(loop), name=loop.name) for loop in self._loops]
-        tasks.append(asyncio.create_task(self._tell(), name="report failed loops"))
+        tasks.append(asyncio.create_task(self._record_faults(), name="report failed loops"))
         failed: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
         try:
             yield failed
@@ -104,7 +104,7 @@ class Supervisor:
         await asyncio.sleep(RECOVERED_SECONDS)
         self.faults = {name: fault for name, fault in self.faults.items() if name != loop.name}
 
-    async def _tell(self) -> None:
+    async def _record_faults(self) -> None:
         """Store changes of the faults. This must not fail because of the faults that it reports."""
         reported: Mapping[str, LoopFault] | None = None
         while True:

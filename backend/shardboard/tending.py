@@ -30,12 +30,12 @@ class Tending:
                 if len(self._ends[name]) > TOO_OFTEN:
                     raise LocalError(self._cluster.last_words(name))
                 how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
-                self._say(f"… {self._word(name)} {how}; restart in {AGAIN_SECONDS:.0f} s")
+                self._say(f"… {self._name(name)} {how}; restart in {AGAIN_SECONDS:.0f} s")
                 self._due[name] = now + AGAIN_SECONDS
             elif now >= self._due[name]:
                 del self._due[name]
                 self._cluster.revive(name)
-                self._say(f"  {self._word(name)} restarted")
+                self._say(f"  {self._name(name)} restarted")
 
-    def _word(self, name: str) -> str:
+    def _name(self, name: str) -> str:
         return f"the agent of {name}" if name in self._cluster.addresses else f"the {name}"

@@ -32,8 +32,8 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
     """Move as many slots as possible in about `seconds`, in the given order. Afterwards no job of this source is running."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
-    await _jobs_over(ends, until + seconds)
-    held = await _held(ends)
+    await _await_jobs(ends, until + seconds)
+    held = await _owned_slots(ends)
     slot_bytes, slot_keys = await _slot_size(ends, len(held))
     left = list(slots)
     while left and loop.time() < until:
@@ -50,8 +50,8 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
             await ask(
                 ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.order.target_engine_id
             )
-            await _jobs_over(ends, loop.time() + 10 * seconds)
-            held = await _held(ends)
+            await _await_jobs(ends, loop.time() + 10 * seconds)
+            held = await _owned_slots(ends)
             if still := [slot for slot in going if slot in held]:
                 raise EngineError(f"slot {still[0]} did not move: {await _reason(ends)}")
         ends.keys += keys
@@ -66,7 +66,7 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
         await asyncio.sleep(rest)
 
 
-async def _jobs_over(ends: Ends, until: float) -> None:
+async def _await_jobs(ends: Ends, until: float) -> None:
     """Wait for the jobs of this source. Cancel those that are still running at `until`."""
     loop = asyncio.get_running_loop()
     withdrawn = False
@@ -89,7 +89,7 @@ async def _reason(ends: Ends) -> str:
     return reasons[-1] if reasons else "the engine gives no reason"
 
 
-async def _held(ends: Ends) -> frozenset[int]:
+async def _owned_slots(ends: Ends) -> frozenset[int]:
     """Return the slots that the source owns."""
     own = (await view_of(ends.source)).get(ends.engine_id)
     return (

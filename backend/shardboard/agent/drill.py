@@ -34,7 +34,7 @@ class Drills:
         self._running = asyncio.Lock()
         self._deciding = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._heard: set[str] = set()
+        self._received: set[str] = set()
         self.away: Literal["", "refusing", "silent"] = ""
         """Simulated outage of the node: `refusing` as after a crash, `silent` as when frozen, or empty."""
         self.over = asyncio.Event()
@@ -42,11 +42,11 @@ class Drills:
     async def begin(self, drill: Drill) -> str:
         """Start a drill and return "", or return why it is impossible here. A drill that was already received is not repeated."""
         async with self._deciding:  # the same request can arrive twice at once
-            if drill.id in self._heard:
+            if drill.id in self._received:
                 return ""
             if refusal := await asyncio.to_thread(self._refusal, drill):
                 return refusal
-            self._heard.add(drill.id)
+            self._received.add(drill.id)
         task = asyncio.create_task(self._run(drill))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -67,7 +67,7 @@ class Drills:
     async def _run(self, drill: Drill) -> None:
         async with self._running:
             if network := self._fault(drill):
-                await self._disturb(network, drill)
+                await self._apply_network_fault(network, drill)
                 return
             if drill.kind == "kill":
                 await asyncio.sleep(REPLY_SECONDS)
@@ -103,7 +103,7 @@ class Drills:
                 self._proxy.come_back()
             log.warning("drill: %s ended", drill.kind)
 
-    async def _disturb(self, fault: NetworkFault, drill: Drill) -> None:
+    async def _apply_network_fault(self, fault: NetworkFault, drill: Drill) -> None:
         await asyncio.sleep(REPLY_SECONDS)
         log.warning("drill: %s for %s s", drill.kind, drill.seconds)
         # In a thread: these calls run programs and wait for them.

@@ -61,7 +61,7 @@ async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: Node
                 port.read_again()
                 log.info("agent: joined the cluster again because the old certificate was invalid: %s", flaw)
             except (EnrolError, OSError) as error:
-                refused = token if isinstance(error, _Refused) else refused
+                refused = token if isinstance(error, _Rejected) else refused
                 message = f"The console does not accept this agent's certificate ({flaw}). {error}"
                 if message != last_message:
                     log.error("%s", message)
@@ -128,7 +128,7 @@ class _Console:
         blind.verify_mode = ssl.CERT_NONE
         try:
             status, content = self._call(self._host, blind, "GET", "/v1/ca")
-        except _NotProved as error:
+        except _UnverifiedServer as error:
             raise EnrolError(f"The console at {self.url} is unreachable: {error}.") from error
         ca = _der(content) if status == 200 else b""
         if hashlib.sha256(ca).hexdigest() != self._fingerprint:
@@ -154,17 +154,17 @@ class _Console:
         if not isinstance(reply, dict):
             raise EnrolError(f"The console at {self.url} returned an invalid response (status {status}).")
         if status != 200:
-            raise _Refused(f"The console rejected the request: {reply.get('description') or f'status {status}'}")
+            raise _Rejected(f"The console rejected the request: {reply.get('description') or f'status {status}'}")
         return reply
 
     def _call_trusted(self, context: ssl.SSLContext, method: str, path: str, body: str) -> tuple[int, bytes]:
         try:
             return self._call(CONSOLE_NAME, context, method, path, body)
-        except _NotProved:
+        except _UnverifiedServer:
             pass  # behind a proxy, or an earlier release: its certificate must be valid for the host of the URL
         try:
             return self._call(self._host, context, method, path, body)
-        except _NotProved as error:
+        except _UnverifiedServer as error:
             raise EnrolError(
                 f"The certificate of {self.url} is not valid ({error}). "
                 "Add the host to SHARDBOARD_PUBLIC_NAMES of the console."
@@ -187,11 +187,11 @@ class _Console:
             connection.close()
 
 
-class _Refused(EnrolError):
+class _Rejected(EnrolError):
     """The console rejected the request for a permanent reason."""
 
 
-class _NotProved(Exception):
+class _UnverifiedServer(Exception):
     """The server did not prove that name, or rejects requests for it. Nothing was sent to it."""
 
 
@@ -207,9 +207,9 @@ class _Connection(http.client.HTTPConnection):
         try:
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
         except ssl.SSLCertVerificationError as error:
-            raise _NotProved(error.verify_message) from error
+            raise _UnverifiedServer(error.verify_message) from error
         except OSError as error:  # a proxy without that name can send an alert or close the connection
-            raise _NotProved(error.strerror or str(error)) from error
+            raise _UnverifiedServer(error.strerror or str(error)) from error
 
 
 def _fingerprint(token: str) -> str:

@@ -49,7 +49,7 @@ class Identity:
     @property
     def key(self) -> Path:
         """Path of the private key: the certificate file, or a separate file of an earlier release that could not be moved."""
-        return self.certificate if _PRIVATE in self.certificate.read_bytes() else _of_its_own(self.certificate)
+        return self.certificate if _PRIVATE in self.certificate.read_bytes() else _separate_key_file(self.certificate)
 
     @classmethod
     def below(cls, state_dir: Path, node_uid: int, addr: str, port: int, console: str) -> "Identity":
@@ -105,7 +105,7 @@ class Port:
     def __init__(self, identity: Identity) -> None:
         """Raises EnrolError."""
         self._identity = identity
-        self._present = identity.context()
+        self._current = identity.context()
         self.context = identity.context()
         self.context.sni_callback = self._choose
         # A client that resumes a session is not asked for its certificate again.
@@ -114,11 +114,11 @@ class Port:
 
     def read_again(self) -> None:
         """Raises EnrolError."""
-        self._present = self._identity.context()
+        self._current = self._identity.context()
 
     def end_strangers(self) -> None:
         """Close connections of clients whose CA is no longer trusted."""
-        trusted = {str(each["subject"]) for each in self._present.get_ca_certs()}
+        trusted = {str(each["subject"]) for each in self._current.get_ca_certs()}
         connections.end(lambda client: str(client.get("issuer")) not in trusted)
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
@@ -126,7 +126,7 @@ class Port:
         Certificate and trust come from the new context. Verification mode, versions and flags come from the first one, so both use
         the same values.
         """
-        connection.context = self._present
+        connection.context = self._current
 
 
 class Renewal:
@@ -134,13 +134,13 @@ class Renewal:
 
     def __init__(self, identity: Identity, port: Port) -> None:
         self._identity, self._port = identity, port
-        self._others: list[Callable[[], Awaitable[None]]] = []
+        self._other_servers: list[Callable[[], Awaitable[None]]] = []
         self._key = ""
         """Private key of the last request; stored only in memory until its certificate arrives."""
 
     def also_shown_by(self, read_again: Callable[[], Awaitable[None]]) -> None:
         """Register another server of the certificate. `read_again` is called after each renewal."""
-        self._others.append(read_again)
+        self._other_servers.append(read_again)
 
     async def request(self) -> CertificateRequest:
         try:
@@ -163,7 +163,7 @@ class Renewal:
             )
         reply = await self._write(self._identity.certificate, pair)
         if not reply.refused:
-            for read_again in self._others:
+            for read_again in self._other_servers:
                 await read_again()
         return reply
 
@@ -171,7 +171,7 @@ class Renewal:
         """Trust exactly these CAs, if they accept the agent's own certificate and are already valid by this machine's clock."""
         if flaw := self._identity.flaw(order.certificates):
             return CertificateReply(refused=f"these CAs do not accept its certificate: {flaw}")
-        if early := _not_yet(order.certificates):
+        if early := _not_yet_valid(order.certificates):
             return CertificateReply(refused=f"{early} is not valid yet by this machine's clock")
         reply = await self._write(self._identity.bundle, order.bundle.encode())
         if not reply.refused:
@@ -183,7 +183,7 @@ class Renewal:
 
     async def _write(self, file: Path, content: bytes) -> CertificateReply:
         try:
-            await asyncio.to_thread(_write_if_other, file, content)
+            await asyncio.to_thread(_write_if_changed, file, content)
             self._port.read_again()
         except OSError as error:
             return CertificateReply(refused=f"the files could not be written: {error.strerror}")
@@ -192,12 +192,12 @@ class Renewal:
         return CertificateReply()
 
 
-def _write_if_other(file: Path, content: bytes) -> None:
+def _write_if_changed(file: Path, content: bytes) -> None:
     if not file.exists() or file.read_bytes() != content:
         write_private(file, content)
 
 
-def _not_yet(certificates: str) -> str:
+def _not_yet_valid(certificates: str) -> str:
     """Return the subject of a CA (PEM) that is not valid yet; empty if all are valid."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=certificates)
@@ -225,7 +225,7 @@ def load(state_dir: Path) -> Identity | None:
 
 def _move_key(certificate: Path) -> None:
     """Move the key into the certificate file. Earlier agents stored it in a separate file."""
-    alone = _of_its_own(certificate)
+    alone = _separate_key_file(certificate)
     if not alone.exists():
         return
     content = certificate.read_bytes()
@@ -234,5 +234,5 @@ def _move_key(certificate: Path) -> None:
     alone.unlink()
 
 
-def _of_its_own(certificate: Path) -> Path:
+def _separate_key_file(certificate: Path) -> Path:
     return certificate.with_suffix(".key")

@@ -98,7 +98,7 @@ class InfoReader:
         lines = text.split("\r\n")
         fields = self._fields(lines)
         if fields is None:
-            self._find(lines)
+            self._locate(lines)
             fields = self._fields(lines) or {}
         return Info(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES), _section(lines, _ERRORS))
 
@@ -114,7 +114,7 @@ class InfoReader:
             found[name] = line[len(prefix) :]
         return found
 
-    def _find(self, lines: list[str]) -> None:
+    def _locate(self, lines: list[str]) -> None:
         places = {line.partition(":")[0]: index for index, line in enumerate(lines) if line}
         # The title after all fields is located as well: if it has not moved, no line was added or removed before it.
         self._places = [(name, f"{name}:", places[name]) for name in _FIELDS if name in places]

@@ -39,7 +39,7 @@ class Loads:
         self._settings = settings
         self._root = settings.state_dir / "loads"
         self._processes: dict[str, psutil.Popen | psutil.Process] = {}
-        self._places: dict[str, tuple[int, int]] = {}
+        self._positions: dict[str, tuple[int, int]] = {}
         """Read position by id: number of lines and bytes."""
         self._changing = asyncio.Lock()
 
@@ -57,7 +57,7 @@ class Loads:
     async def start(self, order: StartLoad) -> LoadState:
         async with self._changing:
             directory = self._root / order.id
-            if order.id in self._processes or _has_said_something(directory):
+            if order.id in self._processes or _has_output(directory):
                 return self._state(order.id)
             command = _command(order)
             if not command:
@@ -106,7 +106,7 @@ class Loads:
             process = self._processes.pop(order.id, None)
             if process is not None:
                 _runs(process)  # reaps it
-            self._places.pop(order.id, None)
+            self._positions.pop(order.id, None)
             await asyncio.to_thread(shutil.rmtree, self._root / order.id, ignore_errors=True)
             return self._state(order.id)
 
@@ -155,7 +155,7 @@ class Loads:
 
     def _lines(self, identity: str, after: int) -> list[str]:
         """Return complete lines only: the last line can be partial."""
-        count, offset = self._places.get(identity, (0, 0))
+        count, offset = self._positions.get(identity, (0, 0))
         if after < count:
             count, offset = 0, 0
         found: list[str] = []
@@ -169,7 +169,7 @@ class Loads:
                         found.append(line.decode(errors="replace").rstrip())
                     else:
                         offset += len(line)
-                        self._places[identity] = (count + 1, offset)
+                        self._positions[identity] = (count + 1, offset)
                     count += 1
         except FileNotFoundError:
             return []
@@ -225,7 +225,7 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
-def _has_said_something(directory: Path) -> bool:
+def _has_output(directory: Path) -> bool:
     with suppress(FileNotFoundError):
         return (directory / LINES).stat().st_size > 0
     return False

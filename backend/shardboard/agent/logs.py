@@ -31,12 +31,12 @@ def _read(proxy: Path, shards: Mapping[int, Path]) -> NodeLogs:
     most = min(OF_SHARD, OF_ALL_SHARDS // max(len(shards), 1))
     return NodeLogs(
         agent=recent_log.text(),
-        proxy=_end(proxy, OF_PROXY),
-        shards={uid: _end(path, most) for uid, path in shards.items()},
+        proxy=_tail(proxy, OF_PROXY),
+        shards={uid: _tail(path, most) for uid, path in shards.items()},
     )
 
 
-def _end(path: Path, most: int) -> str:
+def _tail(path: Path, most: int) -> str:
     """Return the last complete lines of a file, at most `most` bytes."""
     try:
         with path.open("rb") as file:

@@ -63,10 +63,10 @@ class Run:
         """Convert the program's standard error until it is closed. Other lines go to our standard error, where the agent finds the
         reason of a failure.
         """
-        self._tell_begin()
+        self._write_begin()
         left = b""
         while True:
-            self._hurry()
+            self._enforce_deadlines()
             if not select.select([output], [], [], LOOK_SECONDS)[0]:
                 continue
             chunk = os.read(output.fileno(), 65_536)
@@ -84,12 +84,12 @@ class Run:
         except FileNotFoundError:
             text = ""
         if (last := end(text, time.time())) is not None:
-            self._tell(last)
+            self._write(last)
             json_out.write_text(redacted(text))
         elif self._last < float("inf"):  # stopped, and ended without a report
-            self._tell(self._seconds.stopped(time.time(), time.time() - self._began))
+            self._write(self._seconds.stopped(time.time(), time.time() - self._began))
 
-    def _hurry(self) -> None:
+    def _enforce_deadlines(self) -> None:
         now = time.monotonic()
         if now >= self._overdue:
             self._overdue = float("inf")
@@ -103,26 +103,26 @@ class Run:
         if second is not None:
             if self._seconds.discarded:
                 self._warn(DISCARDED)
-            self._tell(second)
+            self._write(second)
         elif text.strip():
             sys.stderr.write(text + "\n")
 
     def _warn(self, warning: str) -> None:
         if warning not in self._warnings:
             self._warnings.append(warning)
-            self._tell_begin()  # replaces the earlier line
+            self._write_begin()  # replaces the earlier line
 
-    def _tell_begin(self) -> None:
-        self._tell({"kind": "begin", "at": self._began, "tool": BINARY, "warnings": self._warnings})
+    def _write_begin(self) -> None:
+        self._write({"kind": "begin", "at": self._began, "tool": BINARY, "warnings": self._warnings})
 
-    def _tell(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any]) -> None:
         self._lines.write(json.dumps(line) + "\n")
 
 
 def main() -> int:
     number, json_out, arguments = _split(sys.argv[1:])
     environment = dict(os.environ)
-    longest = _longest(arguments)
+    longest = _max_seconds(arguments)
     if password := environment.pop(PASSWORD, ""):
         arguments.append(f"--authenticate={password}")
     path = shutil.which(BINARY)
@@ -153,7 +153,7 @@ def _split(words: list[str]) -> tuple[int, Path, list[str]]:
     return int(own["--live-lines"]), Path(own["--json-out-file"]), others
 
 
-def _longest(arguments: list[str]) -> float:
+def _max_seconds(arguments: list[str]) -> float:
     """Return the seconds after which the run is overdue: one day if it is limited by requests instead of time."""
     times = [word.partition("=")[2] for word in arguments if word.startswith("--test-time=")]
     return int(times[-1]) + PATIENCE_SECONDS if times else 86_400.0

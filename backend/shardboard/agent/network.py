@@ -31,7 +31,7 @@ class NetworkFault(ABC):
     def __init__(self, make: Iterable[Sequence[str]], unmake: Iterable[Sequence[str]]) -> None:
         self._make = list(make)
         self._unmake = list(unmake)
-        self._waiting: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
 
     @abstractmethod
     def refusal(self) -> str:
@@ -40,7 +40,7 @@ class NetworkFault(ABC):
     def begin(self, seconds: float) -> None:
         """Apply the fault. A separate process removes it if this one is killed before `end`."""
         commands = "; ".join(shlex.join(command) for command in self._unmake)
-        self._waiting = subprocess.Popen(
+        self._watchdog = subprocess.Popen(
             ["/bin/sh", "-c", f"sleep {seconds + MARGIN:.0f}; {commands}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -51,9 +51,9 @@ class NetworkFault(ABC):
 
     def end(self) -> None:
         _run(self._unmake)
-        if self._waiting is not None:
-            self._waiting.kill()
-            self._waiting.wait()
+        if self._watchdog is not None:
+            self._watchdog.kill()
+            self._watchdog.wait()
 
 
 class Partition(NetworkFault):
@@ -73,10 +73,10 @@ class Partition(NetworkFault):
             return "there is no other node to cut this one off from"
         if shutil.which("ip") is None:
             return "the program ip (Debian package iproute2) is not installed on this node"
-        tried = _complaint(self._command("add", NOBODY))
+        tried = _error_of(self._command("add", NOBODY))
         if tried:
             return f"the agent is not permitted to change routes: {tried}"
-        _complaint(self._command("del", NOBODY))
+        _error_of(self._command("del", NOBODY))
         return ""
 
     def _command(self, what: str, target: str) -> list[str]:
@@ -105,17 +105,17 @@ class Slowness(NetworkFault):
     def refusal(self) -> str:
         if shutil.which("nft") is None:
             return "the program nft (Debian package nftables) is not installed on this node"
-        tried = _complaint(self._attempt)
+        tried = _error_of(self._attempt)
         return f"the agent is not permitted to filter packets: {tried}" if tried else ""
 
 
 def _run(commands: Iterable[Sequence[str]]) -> None:
     for command in commands:
-        if error := _complaint(command):
+        if error := _error_of(command):
             log.warning("drill: command %s failed: %s", shlex.join(command), error)
 
 
-def _complaint(command: Sequence[str]) -> str:
+def _error_of(command: Sequence[str]) -> str:
     """Return the error message of a command; empty if it succeeded."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)
     first = done.stderr.strip().partition("\n")[0]

@@ -21,7 +21,7 @@ class Outages:
     """The newest outages, each as last reported, in the order of the reports."""
 
     def __init__(self) -> None:
-        self._told: dict[Name, tuple[int, Outage]] = {}
+        self._reported: dict[Name, tuple[int, Outage]] = {}
         self._count = 0
 
     def add(self, report: Mapping[str, Any]) -> None:
@@ -32,15 +32,15 @@ class Outages:
             log.warning("proxy: invalid outage report: %s", error)
             return
         name = (outage.uid, outage.address, outage.port, outage.noticed_ms)
-        before = self._told.pop(name, None)
+        before = self._reported.pop(name, None)
         if before is not None and before[1] == outage:
-            self._told[name] = before  # repeated after a reconnect
+            self._reported[name] = before  # repeated after a reconnect
             return
         self._count += 1
-        self._told[name] = (self._count, outage)
-        if len(self._told) > MAX_OUTAGES:
-            del self._told[next(iter(self._told))]
+        self._reported[name] = (self._count, outage)
+        if len(self._reported) > MAX_OUTAGES:
+            del self._reported[next(iter(self._reported))]
 
     def since(self, number: int) -> tuple[int, list[Outage]]:
         """Return the current report number and the outages reported after `number` (0 for all)."""
-        return self._count, [outage for count, outage in self._told.values() if count > number]
+        return self._count, [outage for count, outage in self._reported.values() if count > number]

@@ -79,10 +79,10 @@ class TransferPace:
     def __init__(self) -> None:
         self._keys = FIRST_KEYS
         self._bytes = FIRST_BYTES
-        self._rest = FIRST_REST
+        self._pause_factor = FIRST_REST
         self._calm: deque[float] = deque(maxlen=REMEMBERED_CALM)
         self._busy: deque[float] = deque(maxlen=REMEMBERED_BUSY)
-        self._rested_at = 0.0
+        self._paused_at = 0.0
         self._job = FIRST_JOB
         self._in_job = False
         self._job_answers: deque[float] = deque(maxlen=REMEMBERED_JOBS)
@@ -93,17 +93,19 @@ class TransferPace:
     async def watched(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
         """Send PINGs to the shards, on connections without other traffic: first while nothing moves, then in the background."""
         if fast:
-            self._rest, self._rested_at = LEAST_REST, time.monotonic()
+            self._pause_factor, self._paused_at = LEAST_REST, time.monotonic()
             yield
             return
         for _ in range(CALM_PINGS):
             self._calm.append(await _ping(shards))
             await asyncio.sleep(CALM_EVERY)
         if self._busy:
-            slow = self._noticed(self._busy)
-            self._rest = min(MOST_REST, self._rest * LONGER) if slow else max(LEAST_REST, self._rest * SHORTER)
+            slow = self._exceeds_tolerance(self._busy)
+            self._pause_factor = (
+                min(MOST_REST, self._pause_factor * LONGER) if slow else max(LEAST_REST, self._pause_factor * SHORTER)
+            )
         watching = asyncio.create_task(self._watch(shards))
-        self._rested_at = time.monotonic()
+        self._paused_at = time.monotonic()
         try:
             yield
         finally:
@@ -120,7 +122,7 @@ class TransferPace:
                 self._job_answers.extend([self._busy[-1]] * (1 + int(self._busy[-1] / PING_EVERY)))
             self._group_answers.append(self._busy[-1])
 
-    def _noticed(self, answers: Sequence[float]) -> bool:
+    def _exceeds_tolerance(self, answers: Sequence[float]) -> bool:
         """Return whether more replies are late than tolerated."""
         return self._excess(answers) > TOLERATED
 
@@ -183,11 +185,11 @@ class TransferPace:
 
     async def rest(self) -> None:
         """Pause if a pause is due."""
-        worked = time.monotonic() - self._rested_at
+        worked = time.monotonic() - self._paused_at
         if worked < WORK_SECONDS:
             return
-        await asyncio.sleep(worked * self._rest)
-        self._rested_at = time.monotonic()
+        await asyncio.sleep(worked * self._pause_factor)
+        self._paused_at = time.monotonic()
 
 
 def _share(answers: Sequence[float], late: float) -> float:

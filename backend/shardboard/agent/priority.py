@@ -81,7 +81,7 @@ class Priorities:
                     try:
                         async with asyncio.TaskGroup() as tasks:
                             tasks.create_task(self._listen(inotify))
-                            tasks.create_task(self._tend_all())
+                            tasks.create_task(self._watch_lowered())
                     finally:
                         self._inotify = None
         except Exception:
@@ -97,9 +97,8 @@ class Priorities:
         try:
             self._inotify.add_watch(shard.directory / render.LOG, Mask.MODIFY)
         except OSError as error:
-            uid = shard.record.spec.uid
-            log.warning("priority: watching the log of shard %s failed, its copies keep their priority: %s", uid, error)
-        self._look(shard)
+            log.warning("priority: watching the log of shard %s failed: %s", shard.record.spec.uid, error)
+        self._schedule_check(shard)
 
     async def _listen(self, inotify: Inotify) -> None:
         while True:
@@ -108,24 +107,24 @@ class Priorities:
                 path = event.path
                 shard = self._shards.get(_uid(path)) if path is not None else None
                 if shard is not None:
-                    self._look(shard)
+                    self._schedule_check(shard)
                 event = inotify.sync_get()
             await asyncio.sleep(LISTEN_SECONDS)
 
-    async def _tend_all(self) -> None:
+    async def _watch_lowered(self) -> None:
         while True:
             await asyncio.sleep(TEND_SECONDS)
             try:
-                self._tend_once(asyncio.get_running_loop().time())
+                self._check_lowered(asyncio.get_running_loop().time())
             except Exception:  # one error must not leave a process lowered forever
                 log.exception("priority: checking lowered processes failed")
 
-    def _tend_once(self, now: float) -> None:
+    def _check_lowered(self, now: float) -> None:
         for pid, lowered in list(self._lowered.items()):
             if not lowered.process.is_running():
                 del self._lowered[pid]
             else:
-                self._tend(lowered, now)
+                self._restore_if_starved(lowered, now)
         for pid, process in list(self._starved.items()):
             if not process.is_running():
                 del self._starved[pid]
@@ -133,9 +132,9 @@ class Priorities:
         self._again -= unseen
         for uid, shard in list(self._shards.items()):
             if uid in unseen or (shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}):
-                self._look(shard)
+                self._schedule_check(shard)
 
-    def _tend(self, lowered: GivesWay, now: float) -> None:
+    def _restore_if_starved(self, lowered: GivesWay, now: float) -> None:
         """Restore a process that has got too little CPU time for a full interval."""
         if now - lowered.since < PATIENCE_SECONDS:
             return
@@ -152,7 +151,7 @@ class Priorities:
         else:
             lowered.ran, lowered.waited, lowered.since = ran, waited, now
 
-    def _look(self, shard: Shard) -> None:
+    def _schedule_check(self, shard: Shard) -> None:
         """Check a shard now, or soon if a check is running."""
         uid = shard.record.spec.uid
         if self._inotify is None:
@@ -160,9 +159,9 @@ class Priorities:
         if uid in self._looks:
             self._again.add(uid)
         else:
-            self._looks.start(uid, self._keep_looking(shard))
+            self._looks.start(uid, self._check_repeatedly(shard))
 
-    async def _keep_looking(self, shard: Shard) -> None:
+    async def _check_repeatedly(self, shard: Shard) -> None:
         uid, pause = shard.record.spec.uid, LOOK_SECONDS
         while (process := shard.process) is not None:
             self._again.discard(uid)
@@ -170,13 +169,13 @@ class Priorities:
                 self._lower(process.pid)
             for child in _children(process.pid):
                 self._lower(child)
-            await self._ask(shard, process.pid)
+            await self._check_engine(shard, process.pid)
             await asyncio.sleep(pause)
             if uid not in self._again:
                 return
             pause = min(2 * pause, LOOK_SECONDS_AT_MOST)
 
-    async def _ask(self, shard: Shard, pid: int) -> None:
+    async def _check_engine(self, shard: Shard, pid: int) -> None:
         """Lower the process if it copies. A process that does not reply is restored, because it may serve clients by now."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):

@@ -97,7 +97,7 @@ class Supervisor:
             process = engines.get(directory.resolve())
             if process is not None:
                 thaw(process)
-                living.append(self._settle(shard, process))
+                living.append(self._adopt_process(shard, process))
             elif record.parked_at is not None and not saved_since(
                 directory, record.parked_at, log=keeps_log(directory)
             ):
@@ -177,7 +177,7 @@ class Supervisor:
             await self._run([shard])
             outcome = self._outcome_of(shard, spec.engine_id)
             if shard.state == "died":
-                await self._forget(shard)
+                await self._remove(shard)
             return outcome
 
     async def restart(
@@ -261,7 +261,7 @@ class Supervisor:
             if alive(shard):
                 reason = f"process {shard.record.pid} does not end"
                 return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
-            await self._forget(shard)
+            await self._remove(shard)
             return ShardOutcome(uid=uid, ok=True)
 
     async def park(self) -> None:
@@ -342,7 +342,7 @@ class Supervisor:
         while shard.process is not None and shard.state == "starting":
             if not alive(shard):
                 self._mark_died(shard, how_it_ended(shard))
-            elif (shard.directory / render.SOCKET).exists() and await self._settle(shard, shard.process):
+            elif (shard.directory / render.SOCKET).exists() and await self._adopt_process(shard, shard.process):
                 return
             elif clock() - begun > READY_SECONDS:
                 send(shard, signal.SIGKILL)
@@ -352,7 +352,7 @@ class Supervisor:
                 # Poll less often the longer it takes: polling hundreds of processes constantly would slow them down.
                 await asyncio.sleep(min(max(0.01, (clock() - begun) / 10), 0.5))
 
-    async def _settle(self, shard: Shard, process: psutil.Process) -> bool:
+    async def _adopt_process(self, shard: Shard, process: psutil.Process) -> bool:
         """Adopt a living process. Return False if it does not reply yet."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -397,7 +397,7 @@ class Supervisor:
             shard.popen.poll()  # reap it
         log.warning("shard %s: %s", shard.record.spec.uid, detail)
 
-    async def _forget(self, shard: Shard) -> None:
+    async def _remove(self, shard: Shard) -> None:
         """Delete a shard with its files in a thread: they can be many gigabytes, and the agent must stay responsive."""
         uid = shard.record.spec.uid
         self.shards.pop(uid, None)

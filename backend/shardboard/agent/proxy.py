@@ -96,7 +96,7 @@ class Proxy:
             await self._present.wait()
             async with self._changing:
                 if self._should_try():
-                    await self._try()
+                    await self._try_apply()
             self._lost.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_SECONDS if self._should_try() else None):
@@ -106,11 +106,11 @@ class Proxy:
         """Apply this state from now on. The report contains what could not be done."""
         async with self._changing:
             kept = [database for database in self._state.databases if database.served in state.keep]
-            self._state = state.model_copy(update={"databases": _beside(kept, state.databases), "keep": []})
+            self._state = state.model_copy(update={"databases": _with_kept(kept, state.databases), "keep": []})
             self._refused = _refusals(kept, state.databases)
             self._save()
             if self._state.databases:
-                await self._try()
+                await self._try_apply()
             else:
                 await self._end()
             return self.report()
@@ -119,7 +119,7 @@ class Proxy:
         """Send the state again after a change of the certificate or the probe rate."""
         async with self._changing:
             if self._writer is not None and self._state.databases:
-                await self._try()
+                await self._try_apply()
 
     def report(self) -> ProxyReport:
         serving = [database.served for database in self._state.databases]
@@ -174,11 +174,11 @@ class Proxy:
     def _should_try(self) -> bool:
         return bool(self._state.databases) and self._writer is None and self._present.is_set()
 
-    async def _try(self) -> None:
+    async def _try_apply(self) -> None:
         try:
             if self._writer is None:
                 await self._connect()
-            await self._instruct()
+            await self._send_state()
         except (ProxyError, OSError, TimeoutError) as error:
             reason = str(error) or f"it did not answer within {ANSWER_SECONDS} s"
             if reason != self._report.detail:
@@ -190,19 +190,19 @@ class Proxy:
     async def _connect(self) -> None:
         """Connect to the running process or start one."""
         try:
-            await self._greet(self._open())
+            await self._handshake(self._open())
         except OSError:
             self._spawn()
-            await self._greet(self._until_open())
+            await self._handshake(self._until_open())
             return
         binary = find(self._settings)
         if binary is None:
             return
         is_behind = await asyncio.to_thread(version_of, binary) not in ("", self._report.version)
         if is_behind or SEALS not in self._answered:
-            await self._succeed()
+            await self._replace_process()
 
-    async def _greet(self, opening: Coroutine[Any, Any, None]) -> None:
+    async def _handshake(self, opening: Coroutine[Any, Any, None]) -> None:
         self._answers = asyncio.Queue()
         await opening
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -210,7 +210,7 @@ class Proxy:
         self._answered = frozenset(hello.get("answers", ()))
         self._report = ProxyReport(state="running", pid=hello.get("pid"), version=str(hello.get("version", "")))
 
-    async def _succeed(self) -> None:
+    async def _replace_process(self) -> None:
         """Start a process of the installed version, which takes over the listening sockets. The old process reports that it is
         draining, finishes its client connections and ends.
         """
@@ -219,7 +219,7 @@ class Proxy:
         if self._listening is not None:
             async with asyncio.timeout(READY_SECONDS):
                 await asyncio.shield(self._listening)
-        await self._greet(self._until_open())
+        await self._handshake(self._until_open())
 
     async def _until_open(self) -> None:
         async with asyncio.timeout(READY_SECONDS):
@@ -283,7 +283,7 @@ class Proxy:
                 self._report = ProxyReport(state="died", detail=self._how_it_ended())
                 self._lost.set()
 
-    async def _instruct(self) -> None:
+    async def _send_state(self) -> None:
         if self._writer is None:
             raise ProxyError("the proxy closed the connection")
         left = {
@@ -300,12 +300,12 @@ class Proxy:
                     raise ProxyError(f"the proxy rejected its configuration: {answer['message']}")
         ports = {database.uid: database.port for database in self._state.databases}
         failures = {
-            failure["uid"]: self._sentence(failure["message"], ports.get(failure["uid"], 0))
+            failure["uid"]: self._message(failure["message"], ports.get(failure["uid"], 0))
             for failure in answer["failures"]
         } | left
         self._report = self._report.model_copy(update={"threads": answer["threads"], "failures": failures})
 
-    def _sentence(self, message: str, port: int) -> str:
+    def _message(self, message: str, port: int) -> str:
         if "Address already in use" in message:
             return f"port {port} is in use on {self._settings.address} by another process"
         return message
@@ -389,7 +389,7 @@ class Proxy:
         beside.replace(self._directory / STATE)
 
 
-def _beside(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> list[ProxyDatabase]:
+def _with_kept(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> list[ProxyDatabase]:
     refused = _refusals(kept, requested)
     return [*(database for database in requested if database.uid not in refused), *kept]
 

@@ -121,16 +121,16 @@ class _Look:
         # INFO counts all bytes received so far, and all replies except its own. It is sent alone because the engine may or may not
         # count a concurrent PONG, depending on how it reads the two requests.
         if connection.idle and self._pings.any(self.shard.record.spec.uid):
-            self._ask()
+            self._request_info()
         else:
-            connection.ask(PING, "ping", self._ponged)
+            connection.ask(PING, "ping", self._on_pong)
 
     def result(self, late: str) -> Outcome:
         if not self.outcome.done():
             self.outcome.cancel()
         return late if self.outcome.cancelled() else self.outcome.result()
 
-    def _ponged(self, reply: Any) -> None:
+    def _on_pong(self, reply: Any) -> None:
         if self.outcome.done():
             return
         if not isinstance(reply, EngineError):
@@ -138,15 +138,15 @@ class _Look:
         elif not str(reply).startswith(LOADING):
             self.outcome.set_result(str(reply))
             return
-        self._ask()
+        self._request_info()
 
-    def _ask(self) -> None:
+    def _request_info(self) -> None:
         on_flash = self.shard.record.bdb.tier is not None
-        self._connection.ask(INFO_ON_FLASH if on_flash else INFO, "info", self._told)
+        self._connection.ask(INFO_ON_FLASH if on_flash else INFO, "info", self._on_info)
         own = self.shard.own
         self._own = Own(dict(own.commands), own.bytes_sent, own.bytes_received)
 
-    def _told(self, reply: Any) -> None:
+    def _on_info(self, reply: Any) -> None:
         if self.outcome.done():
             return
         if isinstance(reply, EngineError):
@@ -165,9 +165,9 @@ class _Look:
             self.outcome.set_result(reading)
             return
         # Only now: if it were sent together with INFO, its bytes might already be counted.
-        self._connection.ask(CLUSTER_INFO, "cluster", lambda cluster_info: self._told_of_cluster(reading, cluster_info))
+        self._connection.ask(CLUSTER_INFO, "cluster", lambda cluster_info: self._on_cluster_info(reading, cluster_info))
 
-    def _told_of_cluster(self, reading: ShardReading, reply: Any) -> None:
+    def _on_cluster_info(self, reading: ShardReading, reply: Any) -> None:
         """Store the cluster state. A primary can reply to INFO and PING and still reject all other commands."""
         if self.outcome.done():
             return

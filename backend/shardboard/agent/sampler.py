@@ -57,12 +57,12 @@ class Sampler:
         """Sample until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._readings.pings.run(self._running))
-            tasks.create_task(self._beats())
+            tasks.create_task(self._sample_loop())
 
     def _running(self) -> list[Shard]:
         return [shard for shard in self._supervisor.shards.values() if shard.state == "running"]
 
-    async def _beats(self) -> None:
+    async def _sample_loop(self) -> None:
         last = 0
         while True:
             offset, now = self._offset(), time.time()
@@ -124,7 +124,7 @@ class Sampler:
     def close(self) -> None:
         """End each `follow`: the agent is stopping, or a drill simulates that."""
         self._listeners = "sent away"
-        self._tell()
+        self._wake_all()
 
     def ignore(self) -> None:
         """Keep each `follow` open but silent until `resume`."""
@@ -133,7 +133,7 @@ class Sampler:
     def resume(self) -> None:
         self._listeners = "served"
 
-    def _tell(self) -> None:
+    def _wake_all(self) -> None:
         for waiting in self._waiting:
             _wake(waiting)
 
@@ -174,7 +174,7 @@ class Sampler:
         )
         self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
         self._seq, self._outages = sample.seq, newest
-        self._tell()
+        self._wake_all()
 
 
 def next_second(now: float, offset: float, last: int) -> int:

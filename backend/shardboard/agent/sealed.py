@@ -15,7 +15,7 @@ IDENTITY = "tls-identity.pem"
 """Certificate and key in one file, so that a new pair is installed atomically."""
 CHUNK = 65_536
 
-_passing: set[asyncio.Task[None]] = set()
+_forwarding: set[asyncio.Task[None]] = set()
 
 
 def write(directory: Path, tls: ShardTls) -> bool:
@@ -78,14 +78,14 @@ async def connected(address: str, port: int, seal: ssl.SSLContext) -> socket.soc
     except BaseException:
         writer.close()
         raise
-    task = asyncio.create_task(_pass_both_ways((near_reader, writer), (reader, near_writer)))
-    _passing.add(task)
-    task.add_done_callback(_passing.discard)
+    task = asyncio.create_task(_forward_both((near_reader, writer), (reader, near_writer)))
+    _forwarding.add(task)
+    task.add_done_callback(_forwarding.discard)
     return ours
 
 
-async def _pass_both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    passing = [asyncio.create_task(_pass(*way)) for way in ways]
+async def _forward_both(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    passing = [asyncio.create_task(_forward(*way)) for way in ways]
     try:
         await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -95,7 +95,7 @@ async def _pass_both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWrite
             writer.close()
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
         while data := await reader.read(CHUNK):
             writer.write(data)

@@ -126,9 +126,9 @@ class SlotTransfer:
                 if not await self._send(keys):
                     return False
         if moving:
-            await self._insist_on_roles(moving)
-            _insist(await self._ends.set_at_target(moving, "NODE", target))
-        _insist(await self._ends.set_at_source(self._slots, "NODE", target))
+            await self._check_roles(moving)
+            _raise_first_error(await self._ends.set_at_target(moving, "NODE", target))
+        _raise_first_error(await self._ends.set_at_source(self._slots, "NODE", target))
         self._ends.moved += len(self._slots)
         return True
 
@@ -136,25 +136,25 @@ class SlotTransfer:
         """Open the slots. Return those that do not belong to the target yet."""
         replies = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
         moving = _without(self._slots, replies, "already the owner")
-        _insist(reply for reply in replies if "already the owner" not in str(reply))
+        _raise_first_error(reply for reply in replies if "already the owner" not in str(reply))
         replies = await self._ends.set_at_source(moving, "MIGRATING", self._ends.order.target_engine_id)
         if strange := set(moving) - set(_without(moving, replies, "not the owner")):
             await self._ends.set_at_target(sorted(strange), "STABLE")
-        _insist(replies)
+        _raise_first_error(replies)
         return moving
 
-    async def _insist_on_roles(self, slots: Sequence[int]) -> None:
+    async def _check_roles(self, slots: Sequence[int]) -> None:
         """Check that the source is still the owner in the target's view: only then does its emptiness count. If it has been
         replaced and returned as a replica that starts to copy, the keys are with the promoted replica.
         """
         source, target = self._ends.engine_id, self._ends.order.target_engine_id
         there, here = await view_of(self._ends.target), await view_of(self._ends.source)
         seen, own, taker = there.get(source), here.get(source), here.get(target)
-        if not _leads(seen) or not seen.owns(slots):
+        if not _is_healthy_primary(seen) or not seen.owns(slots):
             raise EngineError("the source has been replaced during the move")
-        if not _leads(taker):
+        if not _is_healthy_primary(taker):
             raise EngineError("the target has been replaced during the move")
-        if not _leads(own) or any(own.leaving.get(slot) != target for slot in slots):
+        if not _is_healthy_primary(own) or any(own.leaving.get(slot) != target for slot in slots):
             raise EngineError("the source is no longer migrating these slots")
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
@@ -202,7 +202,7 @@ async def view_of(connection: Connection) -> Mapping[str, ClusterLine]:
     return cluster_lines((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
 
 
-def _leads(line: ClusterLine | None) -> TypeGuard[ClusterLine]:
+def _is_healthy_primary(line: ClusterLine | None) -> TypeGuard[ClusterLine]:
     return line is not None and line.leads and line.is_well
 
 
@@ -212,7 +212,7 @@ async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...
             replies = await connection.many(commands)
     except TimeoutError:
         raise EngineError(f"no answer within {ANSWER_SECONDS:g} s") from None
-    _insist(replies)
+    _raise_first_error(replies)
     return replies
 
 
@@ -225,7 +225,7 @@ async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], st
     return await asyncio.gather(*orders, return_exceptions=True)
 
 
-def _insist(replies: Iterable[Any]) -> None:
+def _raise_first_error(replies: Iterable[Any]) -> None:
     """Raise the first error in `replies`."""
     for reply in replies:
         if isinstance(reply, BaseException):

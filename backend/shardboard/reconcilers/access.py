@@ -66,12 +66,12 @@ class AccessLoop:
         for bdb_uid, allowed in desired.items():
             of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
             people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
-            await self._bring(bdb_uid, people, of_bdb)
+            await self._update(bdb_uid, people, of_bdb)
         left = {uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.born, frozenset())}
         # An unavailable shard still has users in its file that were removed from the others.
         self._is_clean = are_all_here and not left
 
-    async def _bring(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, Process]) -> None:
+    async def _update(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, Process]) -> None:
         behind = [process.shard for uid, process in processes.items() if self._known.get(uid) != (process.born, people)]
         if not behind:
             return
@@ -82,9 +82,9 @@ class AccessLoop:
         }
         brought = await users.bring(self._agents, behind, people, known)
         self._known |= {uid: (processes[uid].born, taken) for uid, taken in brought.taken.items()}
-        await self._tell(bdb_uid, brought.refused)
+        await self._record_failure(bdb_uid, brought.refused)
 
-    async def _tell(self, bdb_uid: int, refused: Mapping[int, str]) -> None:
+    async def _record_failure(self, bdb_uid: int, refused: Mapping[int, str]) -> None:
         """Record an event when shards reject users, once per reason. Shards that did not respond are retried without an event."""
         uid, reason = min(refused.items(), default=(0, ""))
         if not reason.startswith("ERR") or self._refusals.get(bdb_uid) == reason:
@@ -101,7 +101,7 @@ async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Proces
     """Return database and process of each living shard, by uid, and whether all shards are living."""
     places = {node.uid: load.reference(node) for node in await nodes.every(session)}
     expected = await shards.every(session)
-    rows = [row for row in expected if row.node_uid in places and _lives(row)]
+    rows = [row for row in expected if row.node_uid in places and _is_alive(row)]
     found = {
         row.uid: (
             row.bdb_uid,
@@ -112,5 +112,5 @@ async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Proces
     return found, len(rows) == len(expected)
 
 
-def _lives(row: Shard) -> bool:
+def _is_alive(row: Shard) -> bool:
     return row.observed_status == "ok" and row.observed_pid is not None

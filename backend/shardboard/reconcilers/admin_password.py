@@ -41,7 +41,9 @@ class ResetAdminPassword:
         if database is None or bdb is None:
             return Outcome(failed="The database no longer exists.")
         at: int = action.params.get("at", 0)
-        work: Callable[[DesiredDatabase, str], Awaitable[dict[int, str]]] = (self._accept, self._use, self._forget)[at]
+        work: Callable[[DesiredDatabase, str], Awaitable[dict[int, str]]] = (self._accept, self._use, self._remove_old)[
+            at
+        ]
         try:
             reasons = await work(database, bdb.next_admin_password)
         except AgentBehind as error:
@@ -81,7 +83,7 @@ class ResetAdminPassword:
                 bdb.admin_password = bdb.next_admin_password
         return bdb is not None
 
-    async def _forget(self, database: DesiredDatabase, password: str) -> dict[int, str]:
+    async def _remove_old(self, database: DesiredDatabase, password: str) -> dict[int, str]:
         if failed := await self._serving.serve(database.engine.uid):  # canary writes use a password derived from it
             node_uid, reason = min(failed.items())
             raise AgentError(f"the endpoint on node {node_uid} has not been updated: {reason}")

@@ -41,7 +41,7 @@ class AgentCertificatesLoop:
         self._bus = bus
         self._agents = agents
         self._authority = authority
-        self._looked: dict[int, float] = {}
+        self._checked: dict[int, float] = {}
         """Time of the last check by node, by the loop's clock."""
         self._since = authority.ca_fingerprint()
         """CA that was current at these checks."""
@@ -78,12 +78,12 @@ class AgentCertificatesLoop:
             }
         if self._since != self._authority.ca_fingerprint():
             self._since = self._authority.ca_fingerprint()
-            self._looked.clear()
+            self._checked.clear()
         since = asyncio.get_running_loop().time() - LOOK_AGAIN
-        self._looked = {uid: at for uid, at in self._looked.items() if uid in connected and at > since}
-        await together(self._look(node, now) for uid, node in connected.items() if uid not in self._looked)
+        self._checked = {uid: at for uid, at in self._checked.items() if uid in connected and at > since}
+        await together(self._check(node, now) for uid, node in connected.items() if uid not in self._checked)
 
-    async def _look(self, node: NodeRef, now: datetime) -> None:
+    async def _check(self, node: NodeRef, now: datetime) -> None:
         failure, authority = "", self._authority.ca_fingerprint()
         try:
             async with asyncio.timeout(MOST_SECONDS):
@@ -100,7 +100,7 @@ class AgentCertificatesLoop:
             self._authority.heard.unrenewed[node.uid] = failure
         else:
             self._authority.heard.unrenewed.pop(node.uid, None)
-            self._looked[node.uid] = asyncio.get_running_loop().time()
+            self._checked[node.uid] = asyncio.get_running_loop().time()
         if ends is not None:
             message = f"The certificate of the agent of node {node.uid} was renewed and is valid until {ends:%Y-%m-%d}."
             await self._record(node, "node_certificate_renewed", message, "INFO")

@@ -61,7 +61,7 @@ class Replacements:
             if not waits:
                 waits = await self._finish_step(bdb, certificates, rows[bdb.uid], machines)
             if waits:
-                waiting[bdb.uid] = await self._told_waiting(bdb, waits)
+                waiting[bdb.uid] = await self._record_wait(bdb, waits)
             else:
                 ready.append(bdb)
         self._waits = waiting
@@ -69,7 +69,7 @@ class Replacements:
             async with self._store.begin() as session:
                 await clusters.load_for_update(session)
                 for bdb in ready:
-                    await _take(session, bdb)
+                    await _advance_step(session, bdb)
 
     async def _finish_step(
         self, bdb: Bdb, certificates: ShardCertificates, rows: Sequence[Shard], machines: Mapping[int, Node]
@@ -95,7 +95,7 @@ class Replacements:
         ]
         await foreign_connections.close(self._agents, living, addresses)
 
-    async def _told_waiting(self, bdb: Bdb, waits: str) -> tuple[str, float]:
+    async def _record_wait(self, bdb: Bdb, waits: str) -> tuple[str, float]:
         """Record an event when a wait takes long, once per reason."""
         now = asyncio.get_running_loop().time()
         before, since = self._waits.get(bdb.uid, ("", now))
@@ -130,7 +130,7 @@ async def _addresses(names: Iterable[str]) -> set[str]:
     return found
 
 
-async def _take(session: AsyncSession, seen: Bdb) -> None:
+async def _advance_step(session: AsyncSession, seen: Bdb) -> None:
     bdb = await bdbs.by_uid(session, seen.uid)
     if bdb is None or bdb.shard_certificates != seen.shard_certificates:
         return

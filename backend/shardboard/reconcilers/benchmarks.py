@@ -64,7 +64,7 @@ class Run:
         self._agents = agents
 
     async def step(self, action: Action) -> Outcome:
-        context = await self._look(action.object_uid)
+        context = await self._context(action.object_uid)
         if context is None:
             return Outcome(failed="The benchmark no longer exists.")
         if action.cancelled_by or context.reason:
@@ -92,7 +92,7 @@ class Run:
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         await _close(session, action, "stopped" if action.cancelled_by else "failed", reason)
 
-    async def _look(self, uid: int) -> RunContext | None:
+    async def _context(self, uid: int) -> RunContext | None:
         async with self._store.read() as session:
             row = await benchmarks.by_uid(session, uid)
             if row is None:

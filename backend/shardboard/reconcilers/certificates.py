@@ -36,7 +36,7 @@ TELL_AGAIN = 86_400.0
 
 
 @dataclass(frozen=True)
-class _Brought:
+class _Distribution:
     number: int = 0
     """Number of the distributed certificate."""
     shards: frozenset[int] = frozenset()
@@ -53,7 +53,7 @@ class CertificatesLoop:
         self._bus = bus
         self._agents = agents
         self._replacements = Replacements(store, agents, serving)
-        self._brought: dict[tuple[int, int], _Brought] = {}
+        self._distributed: dict[tuple[int, int], _Distribution] = {}
         """By node and database, where no shard rejected the certificate."""
         self._refusals: dict[tuple[int, int], str] = {}
         """By node and database: reason of the last reported failure."""
@@ -104,22 +104,24 @@ class CertificatesLoop:
                     if shard.observed_status not in ("down", "unknown"):
                         seen.add(shard.uid)
         since = asyncio.get_running_loop().time() - TELL_AGAIN
-        self._brought = {
+        self._distributed = {
             (node_uid, bdb_uid): brought
-            for (node_uid, bdb_uid), brought in self._brought.items()
+            for (node_uid, bdb_uid), brought in self._distributed.items()
             if bdb_uid in held.get(node_uid, ()) and brought.at > since
         }
-        await together(self._bring(reference(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items())
+        await together(
+            self._distribute(reference(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items()
+        )
 
     async def advance(self) -> None:
         """Perform the next step of CA replacements whose previous step is complete."""
-        await self._replacements.advance(self._was_told)
+        await self._replacements.advance(self._is_updated)
 
-    def _was_told(self, bdb: Bdb, shard: Shard) -> bool:
-        brought = self._brought.get((shard.node_uid, bdb.uid), _Brought())
+    def _is_updated(self, bdb: Bdb, shard: Shard) -> bool:
+        brought = self._distributed.get((shard.node_uid, bdb.uid), _Distribution())
         return brought.number == _number(bdb) and shard.uid in brought.shards
 
-    async def _bring(
+    async def _distribute(
         self,
         node: NodeRef,
         renewed: Mapping[int, Bdb],
@@ -128,7 +130,7 @@ class CertificatesLoop:
     ) -> None:
         for uid, seen in sorted(held.items()):
             bdb, credentials = renewed[uid], shard_tls(renewed[uid])
-            brought = self._brought.get((node.uid, uid), _Brought())
+            brought = self._distributed.get((node.uid, uid), _Distribution())
             if credentials is None or (brought.number == _number(bdb) and seen <= brought.shards):
                 continue
             try:
@@ -144,10 +146,10 @@ class CertificatesLoop:
             if not refused:
                 # A shard that was not seen alive may be starting now with an older certificate: it is updated once it is seen.
                 took = frozenset(result.uid for result in results) & seen
-                self._brought[node.uid, uid] = _Brought(_number(bdb), took, asyncio.get_running_loop().time())
-            await self._tell(node, bdb, min(refused.items(), default=(0, "")))
+                self._distributed[node.uid, uid] = _Distribution(_number(bdb), took, asyncio.get_running_loop().time())
+            await self._record_failure(node, bdb, min(refused.items(), default=(0, "")))
 
-    async def _tell(self, node: NodeRef, bdb: Bdb, refused: tuple[int, str]) -> None:
+    async def _record_failure(self, node: NodeRef, bdb: Bdb, refused: tuple[int, str]) -> None:
         """Record an event when shards reject the certificate, once per reason."""
         shard_uid, reason = refused
         if self._refusals.get((node.uid, bdb.uid), "") == reason:

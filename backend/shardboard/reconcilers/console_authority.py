@@ -38,7 +38,7 @@ class ConsoleAuthorityLoop:
         """Update all connected agents that need it, and remove the old CA when possible."""
         await self._trust.tell()
         if self._authority.former is not None and await self._is_over():
-            await self._forget()
+            await self._remove_old()
             await self._trust.tell()
 
     async def _is_over(self) -> bool:
@@ -47,7 +47,7 @@ class ConsoleAuthorityLoop:
             every = await nodes.every(session)
         return self._authority.is_shown and all(showing.get(node.uid) == present for node in every)
 
-    async def _forget(self) -> None:
+    async def _remove_old(self) -> None:
         async with self._store.begin() as session:
             message = "The console's old CA was removed: no node uses it, and the console rejects its certificates."
             record(session, "authority_forgotten", message, source="cluster")

@@ -53,10 +53,10 @@ class DrillStepper:
         return Outcome(steps=[{"name": action.description, "status": "running"}])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        _tell(session, action, f"{_name(action)} ended.", "INFO")
+        _record_event(session, action, f"{_name(action)} ended.", "INFO")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        _tell(session, action, f"{_name(action)} failed: {reason}", "ERROR")
+        _record_event(session, action, f"{_name(action)} failed: {reason}", "ERROR")
 
 
 def _name(action: Action) -> str:
@@ -64,7 +64,7 @@ def _name(action: Action) -> str:
     return f'Drill "{action.description.removeprefix("Drill: ")}"'
 
 
-def _tell(session: AsyncSession, action: Action, description: str, severity: str) -> None:
+def _record_event(session: AsyncSession, action: Action, description: str, severity: str) -> None:
     record(
         session,
         "drill_ended",

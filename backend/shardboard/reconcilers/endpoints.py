@@ -77,12 +77,12 @@ class Endpoints:
     async def look(self) -> None:
         """Start updating the proxies of all reachable nodes to the state in the store. A hung node does not delay the others."""
         await self._bind()
-        for node, state in (await self._wanted()).items():
+        for node, state in (await self._desired_states()).items():
             self._latest[node] = state
             if node.uid not in self._pushers:
-                self._pushers.start(node.uid, self._bring_up_to_date(node))
+                self._pushers.start(node.uid, self._update_proxy(node))
 
-    async def _bring_up_to_date(self, node: NodeRef) -> None:
+    async def _update_proxy(self, node: NodeRef) -> None:
         while (state := self._latest.pop(node, None)) is not None:
             try:
                 await self._push(node, state)
@@ -121,7 +121,7 @@ class Endpoints:
 
     async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
         """Return the states sent to the chosen reachable nodes. Raises AgentUnreachable if one could not be updated."""
-        states = {node: state for node, state in (await self._wanted()).items() if node.uid in chosen}
+        states = {node: state for node, state in (await self._desired_states()).items() if node.uid in chosen}
         await asyncio.gather(*(self._push(node, state) for node, state in states.items()))
         by_uid = {node.uid: state for node, state in states.items()}
         if untold := by_uid.keys() - self._applied.keys():
@@ -144,7 +144,7 @@ class Endpoints:
         grace = timedelta(seconds=(await clusters.load(session)).rules.endpoint_rebind_propagation_grace_time)
         held: dict[int, list[Held]] = defaultdict(list)
         for shard in await shards.every(session):
-            held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _leads(shard)))
+            held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _is_primary(shard)))
         found = []
         for bdb in await bdbs.every(session):
             if bdb.status in SERVED and held[bdb.uid]:
@@ -156,7 +156,7 @@ class Endpoints:
                     found.append(Rebinding(bdb, machines, chosen, left, int(grace.total_seconds())))
         return found
 
-    async def _wanted(self) -> dict[NodeRef, ProxyState]:
+    async def _desired_states(self) -> dict[NodeRef, ProxyState]:
         """Return the complete proxy state of each reachable node."""
         async with self._store.read() as session:
             machines = {node.uid: node for node in await nodes.every(session)}
@@ -171,7 +171,7 @@ class Endpoints:
             del self._applied[left]
         by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
         for bdb in databases:
-            served = self._told(bdb, members[bdb.uid], machines, canaries)
+            served = self._proxy_database(bdb, members[bdb.uid], machines, canaries)
             for uid in bdb.endpoint_nodes:
                 by_node[uid].append(served)
             for uid in bdb.retiring.keys() & machines.keys():
@@ -184,7 +184,9 @@ class Endpoints:
             if node.agent_status == "connected" and node.health != "down"
         }
 
-    def _told(self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node], canaries: int) -> ProxyDatabase:
+    def _proxy_database(
+        self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node], canaries: int
+    ) -> ProxyDatabase:
         served = [uid for uid in bdb.endpoint_nodes if uid in machines]
         living = [uid for uid in served if machines[uid].health != "down"] or served
         listed = [
@@ -203,7 +205,7 @@ class Endpoints:
             for row in rows
             # A port that an unknown shard has taken since would lead to the data of a different database.
             if row.port not in machines[row.node_uid].unknown_shards.shard_ports
-            for leads in [_leads(row)]
+            for leads in [_is_primary(row)]
         ]
         listed, version = self._version(bdb.uid, listed)
         return ProxyDatabase(
@@ -304,7 +306,7 @@ def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, 
     return {int(uid): reason for uid, reason in report.get("failures", {}).items() if int(uid) in ports}
 
 
-def _leads(shard: Shard) -> bool:
+def _is_primary(shard: Shard) -> bool:
     return shard.current_role == "master" and (shard.observed_status != "down" or shard.role == "master")
 
 

@@ -60,10 +60,10 @@ class EpochLoop:
         self._store = store
         self._agents = agents
         self._watches: dict[int, Watch] = defaultdict(Watch)
-        self._has_looked = False
-        self._told: set[int] = set()
+        self._has_polled = False
+        self._reported: set[int] = set()
         """Uids of takeover events that were reported, or that existed before this console's first poll."""
-        self._few = asyncio.Semaphore(AT_ONCE)
+        self._limit = asyncio.Semaphore(AT_ONCE)
         self._alarms = LastingAlarms(store, UNORDERED_EPOCH, lambda span: span.bdb_uid or 0, OPEN_SECONDS)
 
     async def run(self) -> None:
@@ -78,30 +78,30 @@ class EpochLoop:
         async with self._store.read() as session:
             databases = await _databases(session, now)
         known = {uid for each in databases for uid in each.takeovers}
-        self._told = self._told & known if self._has_looked else known
-        self._has_looked = True
+        self._reported = self._reported & known if self._has_polled else known
+        self._has_polled = True
         for uid in self._watches.keys() - {each.uid for each in databases}:
             del self._watches[uid]
-        await asyncio.gather(*map(self._look, databases))
+        await asyncio.gather(*map(self._poll, databases))
         await self._alarms.end()
 
-    async def _look(self, database: Database) -> None:
+    async def _poll(self, database: Database) -> None:
         watch = self._watches[database.uid]
         rises: list[Rise] = []
         if not database.is_quiet:
             watch.change()
-        elif (snapshot := await self._asked(database)) is None:
+        elif (snapshot := await self._snapshot(database)) is None:
             watch.change()  # a primary without a reply may be lost
         else:
             rises = watch.see(snapshot)
-        takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._told}
+        takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._reported}
         if rises or takeovers:
-            await self._tell(database, rises, list(takeovers.values()))
-            self._told |= takeovers.keys()
+            await self._raise_alarm(database, rises, list(takeovers.values()))
+            self._reported |= takeovers.keys()
 
-    async def _asked(self, database: Database) -> Look | None:
+    async def _snapshot(self, database: Database) -> Look | None:
         """Return a snapshot; None unless all primaries reply and report a complete cluster."""
-        async with self._few:
+        async with self._limit:
             replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", patience=PATIENCE)
         infos = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
         if len(infos) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in infos.values()):
@@ -114,14 +114,14 @@ class EpochLoop:
             max(info_number(info, "cluster_current_epoch") for info in infos.values()),
         )
 
-    async def _tell(self, database: Database, rises: Sequence[Rise], new: Sequence[tuple[int, int]]) -> None:
+    async def _raise_alarm(self, database: Database, rises: Sequence[Rise], new: Sequence[tuple[int, int]]) -> None:
         self._alarms.saw(database.uid)
         async with self._store.begin() as session:
             span = (await self._alarms.open(session)).get(database.uid)
             before = span.details if span is not None else {"rises": [], "takeovers": []}
             all_rises = [*(Rise(**each) for each in before["rises"]), *rises][-KEPT:]
             takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-KEPT:]
-            message = _sentence(database, all_rises, takeovers)
+            message = _message(database, all_rises, takeovers)
             details: dict[str, Any] = {
                 "rises": [asdict(each) for each in all_rises],
                 "takeovers": [list(each) for each in takeovers],
@@ -182,7 +182,7 @@ def _is_unexplained(failover: Event) -> bool:
     return failover.details.get("has_cause") is False
 
 
-def _sentence(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:
+def _message(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:
     changes = [
         *(f"redis:{heir} took over from redis:{lost}, which was healthy" for heir, lost in takeovers),
         *(

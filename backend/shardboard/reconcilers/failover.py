@@ -169,7 +169,7 @@ class Failover:
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
         replies = await cluster.command(self._agents, candidates, "INFO", "replication", patience=PATIENCE)
         infos = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
-        offsets = {uid: _offset(info) for uid, info in infos.items() if _whole(info)}
+        offsets = {uid: _offset(info) for uid, info in infos.items() if _has_complete_data(info)}
         chosen = []
         for pair in broken:
             known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
@@ -215,7 +215,9 @@ class Failover:
                 "shard_failover",
                 f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name} "
                 + (
-                    f"in {seconds:.2f} s, requested by {action.originator}." if requested else _aftermath(seconds, each)
+                    f"in {seconds:.2f} s, requested by {action.originator}."
+                    if requested
+                    else _lag_message(seconds, each)
                 ),
                 source="shard",
                 severity="INFO" if requested else "WARNING",
@@ -319,14 +321,14 @@ def _offset(info: Mapping[str, str]) -> int:
     return info_number(info, "slave_repl_offset" if "slave_repl_offset" in info else "master_repl_offset")
 
 
-def _whole(info: Mapping[str, str]) -> bool:
+def _has_complete_data(info: Mapping[str, str]) -> bool:
     """Return whether a replica has a complete data set. One that never synchronized has none, and one in a full sync is about to
     delete its data; the engine would promote both.
     """
     return info.get("master_sync_in_progress") != "1" and info.get("master_link_down_since_seconds") != "-1"
 
 
-def _aftermath(seconds: float, promotion: dict[str, Any]) -> str:
+def _lag_message(seconds: float, promotion: dict[str, Any]) -> str:
     behind = promotion["bytes_behind"]
     # The primary may have written more after its last sample, so the reported lag is a lower bound.
     loss = (

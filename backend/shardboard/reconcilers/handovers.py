@@ -103,7 +103,9 @@ class Handovers:
             if made.led:
                 found.seconds = made.seconds
             else:
-                found.remember = {PARAM: {**failed, str(wish.promoted.uid): await self._tell(action, view, wish, made)}}
+                found.remember = {
+                    PARAM: {**failed, str(wish.promoted.uid): await self._record_failure(action, view, wish, made)}
+                }
             return found
         return found
 
@@ -111,7 +113,7 @@ class Handovers:
         async with self._store.read() as session:
             return any(action.name == actions.FAILOVER for action in await actions.open_of_bdb(session, bdb_uid))
 
-    async def _tell(self, action: Action, view: DatabaseView, wish: Wish, made: Try) -> dict[str, Any]:
+    async def _record_failure(self, action: Action, view: DatabaseView, wish: Wish, made: Try) -> dict[str, Any]:
         """Record the event of a failed attempt. Return what the action stores about it."""
         tries = _tries(action.params.get(PARAM, {}), wish.promoted.uid) + 1
         again = rules.again_after(tries, bounded=made.bounded, node_timeout_ms=rhythm(view.shards).node_timeout_ms)

@@ -57,9 +57,9 @@ class HungLoop:
         hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
         if hung:
             chosen = _by_node(machines, rows, hung)
-            await asyncio.gather(*(self._end(node, hanging) for node, hanging in chosen.items()))
+            await asyncio.gather(*(self._kill(node, hanging) for node, hanging in chosen.items()))
 
-    async def _end(self, node: NodeRef, hanging: Mapping[int, str]) -> None:
+    async def _kill(self, node: NodeRef, hanging: Mapping[int, str]) -> None:
         for uid in hanging:
             self._since[uid] = self._clock()  # whatever the result, do not retry immediately
         try:

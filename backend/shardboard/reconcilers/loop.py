@@ -154,11 +154,11 @@ class ActionLoop:
         """Write the outcome. Return False if the action has ended or was taken over. With `ends` its stepper ends it."""
         now = datetime.now(UTC)
         async with self._store.begin() as session:
-            action = await _own(session, uid, token, outcome, now)
+            action = await _leased_action(session, uid, token, outcome, now)
             if action is None:
                 return False
             stepper = self._steppers.get(action.name) if ends else None
-            why = outcome.failed or _out_of_patience(action, outcome, now)
+            why = outcome.failed or _timeout_reason(action, outcome, now)
             if outcome.finished:
                 action.status, action.progress, action.finished_at = "completed", 100.0, now
                 action.steps = [{**step, "status": "completed"} for step in action.steps]
@@ -185,7 +185,7 @@ class ActionLoop:
         return False
 
 
-async def _own(session: AsyncSession, uid: str, token: str, outcome: Outcome, now: datetime) -> Action | None:
+async def _leased_action(session: AsyncSession, uid: str, token: str, outcome: Outcome, now: datetime) -> Action | None:
     """Return the action of the outcome; None if it has ended or was taken over.
 
     If this outcome may end it, the cluster row is locked. Requests for new actions check rows and running actions under that lock,
@@ -200,7 +200,7 @@ async def _own(session: AsyncSession, uid: str, token: str, outcome: Outcome, no
     return action if action is not None and action.is_leased_as(token) else None
 
 
-def _out_of_patience(action: Action, outcome: Outcome, now: datetime) -> str:
+def _timeout_reason(action: Action, outcome: Outcome, now: datetime) -> str:
     """Return the reason to give up, or "". Stores in the action since when a machine has been unreachable."""
     params = dict(action.params)
     if outcome.unreachable:

@@ -32,12 +32,12 @@ class Rebinding:
         self.bdb.endpoint_nodes = list(self.chosen)
         self.bdb.retiring = dict(self.retiring)
         if left:
-            self._tell_moved(session, left)
+            self._record_moved(session, left)
         for uid in ended:
-            self._tell_ended(session, uid)
+            self._record_ended(session, uid)
 
-    def _tell_moved(self, session: AsyncSession, left: Sequence[int]) -> None:
-        old, new = self._places(left), self._places(self.chosen)
+    def _record_moved(self, session: AsyncSession, left: Sequence[int]) -> None:
+        old, new = self._addresses(left), self._addresses(self.chosen)
         answers = self.grace if any(uid in self.machines and self.machines[uid].health != "down" for uid in left) else 0
         record(
             session,
@@ -50,8 +50,8 @@ class Rebinding:
             details={"old": old, "new": new, "answers_seconds": answers},
         )
 
-    def _tell_ended(self, session: AsyncSession, uid: int) -> None:
-        [place] = self._places([uid])
+    def _record_ended(self, session: AsyncSession, uid: int) -> None:
+        [place] = self._addresses([uid])
         record(
             session,
             "endpoint_ended",
@@ -62,7 +62,7 @@ class Rebinding:
             details={"old": [place]},
         )
 
-    def _places(self, uids: Sequence[int]) -> list[str]:
+    def _addresses(self, uids: Sequence[int]) -> list[str]:
         return [
             f"{self.machines[uid].addr}:{self.bdb.port}" if uid in self.machines else f"node {uid}, which left,"
             for uid in uids

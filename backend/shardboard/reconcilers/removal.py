@@ -51,9 +51,9 @@ class RemovalLoop:
         rows = {row.uid: row for row in doomed}
         for node, uids in by_node.items():
             if node.uid not in self._working:
-                self._working.start(node.uid, self._clear(node, [rows[uid] for uid in uids]))
+                self._working.start(node.uid, self._remove_from_node(node, [rows[uid] for uid in uids]))
 
-    async def _clear(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
+    async def _remove_from_node(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
         try:
             gone = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
             gone -= await remembered(self._store, self._agents, [row for row in doomed if row.uid in gone])

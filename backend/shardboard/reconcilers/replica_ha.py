@@ -37,16 +37,16 @@ class ReplicaHaLoop(Sweep):
         view = await movement.locked_view(session)
         board = view.board()
         for bdb_uid, node in await _due(session):
-            await _order(session, view, board, bdb_uid, node)
+            await _schedule(session, view, board, bdb_uid, node)
 
 
-async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:
+async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:
     bdb = view.databases[bdb_uid]
     if bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
         return
     plan = drain.rebuild(board, node, bdb_uid)
     if plan.stay:
-        await _tell_no_room(session, bdb_uid, node, sorted(plan.stay))
+        await _record_no_capacity(session, bdb_uid, node, sorted(plan.stay))
     if not plan.moves or not may_try(await actions.tries_of_bdb(session, bdb_uid, NAME), NAME, node):
         return
     count = len(plan.moves)
@@ -75,7 +75,7 @@ async def _order(session: AsyncSession, view: ClusterView, board: Layout, bdb_ui
     )
 
 
-async def _tell_no_room(session: AsyncSession, bdb_uid: int, node: int, uids: Sequence[int]) -> None:
+async def _record_no_capacity(session: AsyncSession, bdb_uid: int, node: int, uids: Sequence[int]) -> None:
     """Record the event once per outage and database."""
     outage = await events.open_span(session, "node_failed", node_uid=node)
     before = await events.newest(session, "replica_ha_no_room", bdb_uid=bdb_uid)

@@ -39,10 +39,10 @@ class RestartLoop(Sweep):
     changes = frozenset({"node", "shard"})
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return bool(await _orders(session))
+        return bool(await _due(session))
 
     async def act(self, session: AsyncSession) -> None:
-        for bdb, dead in await _orders(session):
+        for bdb, dead in await _due(session):
             if await actions.open_of_bdb(session, bdb.uid):
                 continue
             if not may_try(await actions.tries_of_bdb(session, bdb.uid, NAME), NAME, dead):
@@ -72,18 +72,18 @@ class Restart:
         chosen = [shard for shard in database.shards if shard.uid in action.params["shards"]]
         pairs = {shard.pair for shard in chosen}
         others = [shard for shard in database.shards if shard.pair in pairs and shard not in chosen]
-        if living := await self._living(others):
+        if living := await self._running_copies(others):
             return Outcome(failed=f"Shard redis:{living[0].uid} is alive and has the data; no shard was started.")
         begun: dict[str, float | None] = action.params.get("begun", {})
         fresh = [shard for shard in chosen if str(shard.uid) not in begun]
         if fresh:
             return await self._start(fresh, begun, discard_data=action.params["discard_data"])
-        return await self._lead(chosen, cluster_mode=database.engine.cluster)
+        return await self._promote(chosen, cluster_mode=database.engine.cluster)
 
-    async def _living(self, others: Sequence[ShardRef]) -> list[ShardRef]:
+    async def _running_copies(self, others: Sequence[ShardRef]) -> list[ShardRef]:
         """Return the other copies of the pairs that are running, as far as their agents are reachable."""
         async with self._store.read() as session:
-            reachable = {node.uid for node in await nodes.every(session) if _there(node)}
+            reachable = {node.uid for node in await nodes.every(session) if _is_reachable(node)}
         reachable_shards = [shard for shard in others if shard.node.uid in reachable]
         seen = await cluster.look(self._agents, reachable_shards, cluster=False)
         return [shard for shard in reachable_shards if shard.uid in seen and seen[shard.uid].running]
@@ -100,7 +100,7 @@ class Restart:
             begun = {**begun, str(outcome.uid): outcome.saved_at}
         return Outcome(remember={"begun": begun}, steps=_steps("running", "pending"), again_in=0.05)
 
-    async def _lead(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
+    async def _promote(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
         persistence = await cluster.command(self._agents, chosen, "INFO", "persistence")
         if silent := [result for result in persistence.values() if not result.ok]:
             # It is running, starting, or has died again: its next start shows which, and this action ends.
@@ -139,7 +139,7 @@ class Restart:
                 shard,
                 "shard_restarted",
                 f"Shard redis:{uid} of {bdb.name} on node {shard.node_uid} was restarted "
-                + _from_what(bdb, from_disk, loss.time if loss is not None else None, action),
+                + _data_source(bdb, from_disk, loss.time if loss is not None else None, action),
                 severity="WARNING",
                 details={"saved_at": None if from_disk is None else from_disk.isoformat(timespec="milliseconds")},
             )
@@ -156,7 +156,7 @@ def _steps(start: str, lead: str) -> list[dict[str, Any]]:
     ]
 
 
-def _from_what(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: Action) -> str:
+def _data_source(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: Action) -> str:
     if action.params["discard_data"]:
         return f"empty, as confirmed by {action.originator}: all its data was lost."
     file = "append-only file" if bdb.config["data_persistence"] == "aof" else "snapshot"
@@ -168,15 +168,15 @@ def _from_what(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: 
     return f"from its {file}, last written {moment}{gap}. Later writes were lost."
 
 
-def _there(node: nodes.Node) -> bool:
+def _is_reachable(node: nodes.Node) -> bool:
     return node.health == "up" and node.agent_status == "connected"
 
 
-async def _orders(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
+async def _due(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     """Return the uids of the shards to restart, by database."""
     if not (await clusters.load(session)).rules.auto_recovery:
         return []
-    there = {node.uid for node in await nodes.every(session) if _there(node)}
+    there = {node.uid for node in await nodes.every(session) if _is_reachable(node)}
     by_bdb: dict[int, list[Shard]] = {}
     for row in await shards.every(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)

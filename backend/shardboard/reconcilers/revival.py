@@ -39,16 +39,16 @@ class RevivalLoop(Sweep):
     changes = frozenset({"node", "shard"})
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return await shards.any_down(session) and bool(await _orders(session))
+        return await shards.any_down(session) and bool(await _due(session))
 
     async def act(self, session: AsyncSession) -> None:
-        for bdb_uid, dead in (await _orders(session)).items():
+        for bdb_uid, dead in (await _due(session)).items():
             bdb = await bdbs.by_uid(session, bdb_uid)
             earlier = [
                 *await actions.open_of_bdb(session, bdb_uid),
                 *await actions.tries_of_bdb(session, bdb_uid, NAME),
             ]
-            if bdb is None or any(map(_in_the_way, earlier)):
+            if bdb is None or any(map(_is_blocking, earlier)):
                 continue
             if bdb.status != "active" and not any(map(_moves_slots, earlier)):
                 continue
@@ -143,7 +143,7 @@ def _moves_slots(action: Action) -> bool:
     return action.name == reshard.NAME and action.status in actions.OPEN
 
 
-def _in_the_way(action: Action) -> bool:
+def _is_blocking(action: Action) -> bool:
     """Return whether the action prevents a recovery: another running action, or a recovery that has just failed."""
     if _moves_slots(action):
         return False
@@ -151,7 +151,7 @@ def _in_the_way(action: Action) -> bool:
     return action.status in actions.OPEN or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
 
 
-async def _orders(session: AsyncSession) -> dict[int, list[int]]:
+async def _due(session: AsyncSession) -> dict[int, list[int]]:
     """Return the uids of the shards to recover, by database."""
     up = {node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"}
     by_bdb: dict[int, list[Shard]] = {}

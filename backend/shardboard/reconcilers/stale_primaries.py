@@ -77,13 +77,13 @@ class Demote:
                 continue
             shard.became("slave", datetime.now(UTC))
             shard.observed_link = "link_down"  # it must synchronize first
-            _tell(session, action, shard, "writes that it received in between were lost", "WARNING")
+            _record_event(session, action, shard, "writes that it received in between were lost", "WARNING")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         for uid in action.params["shards"]:
             shard = await shards.by_uid(session, uid)
             if shard is not None:
-                _tell(session, action, shard, f"it could not be demoted. {reason}", "ERROR")
+                _record_event(session, action, shard, f"it could not be demoted. {reason}", "ERROR")
 
 
 async def _found(session: AsyncSession) -> dict[int, list[int]]:
@@ -104,7 +104,7 @@ def stale_primaries(rows: Sequence[Shard]) -> list[int]:
     return [row.uid for row in acting if row.role != "master" and row.pair in known]
 
 
-def _tell(session: AsyncSession, action: Action, shard: Shard, outcome: str, severity: str) -> None:
+def _record_event(session: AsyncSession, action: Action, shard: Shard, outcome: str, severity: str) -> None:
     record_of_shard(
         session,
         action,

@@ -36,12 +36,12 @@ async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set
         if own is None or not own.is_leased_as(action.lease_token):
             return set()
         pending = {transfer.uid: transfer for transfer in behind}
-        kept = [transfer for transfer in _held(own) if transfer.uid in pending]
+        kept = [transfer for transfer in _granted(own) if transfer.uid in pending]
         admitted = syncs.admit(
             [*kept, *pending.values()], [*kept, *await _others(session, own)], await _limits(session)
         )
         chosen = {transfer.uid: transfer for transfer in admitted}
-        if list(chosen.values()) != _held(own):
+        if list(chosen.values()) != _granted(own):
             own.params = {**own.params, PARAM: [[each.uid, each.to_node, each.from_node] for each in chosen.values()]}
         return set(chosen)
 
@@ -55,9 +55,9 @@ async def _limits(session: AsyncSession) -> dict[int, int]:
 async def _others(session: AsyncSession, own: Action) -> list[Transfer]:
     """Return the syncs granted to other actions, and observed ones without an action."""
     held = [
-        transfer for other in await actions.unfinished(session) if other.uid != own.uid for transfer in _held(other)
+        transfer for other in await actions.unfinished(session) if other.uid != own.uid for transfer in _granted(other)
     ]
-    mine = {transfer.uid for transfer in _held(own)}
+    mine = {transfer.uid for transfer in _granted(own)}
     places = {shard.uid: shard.node_uid for shard in await shards.every(session)}
     for event in await events.open_spans(session, "resync"):
         details: dict[str, Any] = event.details
@@ -69,5 +69,5 @@ async def _others(session: AsyncSession, own: Action) -> list[Transfer]:
     return held
 
 
-def _held(action: Action) -> list[Transfer]:
+def _granted(action: Action) -> list[Transfer]:
     return [Transfer(*each) for each in action.params.get(PARAM, [])]

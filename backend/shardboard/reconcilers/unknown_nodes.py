@@ -75,8 +75,8 @@ class UnknownNodesLoop:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self._turn = 0
-        self._whole: set[int] = set()
+        self._round = 0
+        self._clean: set[int] = set()
         """Databases that this console has seen without unknown nodes, or during creation: nodes that join later are foreign."""
         self._alarms = LastingAlarms(store, UNKNOWN_NODE, _key, GONE_SECONDS)
 
@@ -92,19 +92,19 @@ class UnknownNodesLoop:
         """Poll all databases once."""
         async with self._store.read() as session:
             databases, spans = await _databases(session), await self._alarms.open(session)
-            self._whole |= await bdbs.with_status(session, "pending")
-        self._turn += 1
+            self._clean |= await bdbs.with_status(session, "pending")
+        self._round += 1
         expelled: dict[int, list[Event]] = defaultdict(list)
         for (bdb_uid, _), span in spans.items():
             if not span.details["left_alone"]:
                 expelled[bdb_uid].append(span)
-        await asyncio.gather(*(self._look(each, expelled[each.uid]) for each in databases))
+        await asyncio.gather(*(self._poll(each, expelled[each.uid]) for each in databases))
         await self._alarms.end()
 
-    async def _look(self, database: Database, expelled: Sequence[Event]) -> None:
+    async def _poll(self, database: Database, expelled: Sequence[Event]) -> None:
         """Poll one database. `expelled` are the open alarms of nodes that were removed before."""
         heads = list(database.primaries)
-        polled = [heads[(self._turn + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
+        polled = [heads[(self._round + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
         try:
             members = await unknown_nodes.find(self._agents, polled, database.known)
             if members is None:
@@ -114,10 +114,10 @@ class UnknownNodesLoop:
             if found:
                 found = await self._still_unknown(database, found)
             if not found:
-                self._whole.add(database.uid)
+                self._clean.add(database.uid)
             owing = [each for each in expelled if each.details["slots"] != each.details["taken_back"]]
             if found or (owing and database.is_idle):
-                await self._tell(database, await self._act(database, found, expelled, owing))
+                await self._update_alarms(database, await self._act(database, found, expelled, owing))
         except AgentError as error:
             log.info("unknown nodes: handling those of %s failed: %s", database.name, error.reason)
 
@@ -133,10 +133,10 @@ class UnknownNodesLoop:
         self, database: Database, found: Sequence[UnknownNode], expelled: Sequence[Event], owing: Sequence[Event]
     ) -> list[Outcome]:
         before = {each.details["engine_id"] for each in expelled}
-        own = await self._own() if found else {}
+        own = await self._on_agents() if found else {}
         reasons = {
             each.engine_id: own.get(each.engine_id)
-            or ("" if database.uid in self._whole or each.engine_id in before else FIRST_LOOK)
+            or ("" if database.uid in self._clean or each.engine_id in before else FIRST_LOOK)
             for each in found
         }
         strangers = [each for each in found if not reasons[each.engine_id]]
@@ -158,7 +158,7 @@ class UnknownNodesLoop:
             ),
         ]
 
-    async def _own(self) -> dict[str, str]:
+    async def _on_agents(self) -> dict[str, str]:
         """Return, by engine id, the nodes that an agent runs although this store does not know them, with the reason not to remove
         them.
         """
@@ -177,12 +177,12 @@ class UnknownNodesLoop:
         except AgentError:
             return set()
 
-    async def _tell(self, database: Database, outcomes: Sequence[Outcome]) -> None:
+    async def _update_alarms(self, database: Database, outcomes: Sequence[Outcome]) -> None:
         async with self._store.begin() as session:
             spans = await self._alarms.open(session)
             for each in outcomes:
                 key = (database.uid, each.node.engine_id)
-                message, details = _sentence(database, each), {**_details(each), "open": True}
+                message, details = _message(database, each), {**_details(each), "open": True}
                 span = spans.get(key)
                 if each.is_there:
                     self._alarms.saw(key)
@@ -249,7 +249,7 @@ def _details(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _sentence(database: Database, outcome: Outcome) -> str:
+def _message(database: Database, outcome: Outcome) -> str:
     node = outcome.node
     led = f", and owned slots {slots.spoken(slots.render(node.slots))}" if node.slots else ""
     message = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "

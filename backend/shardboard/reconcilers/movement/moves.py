@@ -102,7 +102,7 @@ class Relocate:
         self._store = store
         self._agents = agents
         self._handovers = Handovers(store, agents)
-        self._took: dict[tuple[str, int], float] = {}
+        self._durations: dict[tuple[str, int], float] = {}
         """Seconds that an unrecorded planned failover took; only used for its event."""
 
     async def step(self, action: Action) -> Outcome:
@@ -115,7 +115,7 @@ class Relocate:
         }
         if not left:
             return _ended(action, progress)
-        turn = first_of_pairs(_at_once(left, action.params.get("at_once", 0)).items())
+        turn = first_of_pairs(_first_databases(left, action.params.get("at_once", 0)).items())
         turn = dict(islice(turn.items(), action.params.get("pairs_at_once") or None))
         seen = await observed_pairs.look(self._store, self._agents, turn.values())
         found = Round()
@@ -220,7 +220,7 @@ class Relocate:
         for due, turn in zip(wishes.values(), await asyncio.gather(*turns), strict=True):
             if turn.tried is not None and turn.seconds is not None:
                 found.led = True
-                self._took[action.uid, turn.tried.uid] = turn.seconds
+                self._durations[action.uid, turn.tried.uid] = turn.seconds
             if turn.remember:
                 known = found.remember.get(handovers.PARAM, {})
                 found.remember[handovers.PARAM] = {**known, **turn.remember[handovers.PARAM]}
@@ -235,7 +235,7 @@ class Relocate:
         base, leader = seen.bases[move.bdb], seen.leader(move)
         if leader is None or leader.uid not in (move.newcomer, move.leads) or base.rows[leader.uid].role == "master":
             return
-        seconds = self._took.pop((action.uid, leader.uid), None)
+        seconds = self._durations.pop((action.uid, leader.uid), None)
         if not base.engine.cluster:  # there the role is in the configuration file
             pair = [shard for shard in base.wanted if shard.pair == move.pair and shard.uid in seen.links]
             await cluster.command(self._agents, pair, "CONFIG", "REWRITE")
@@ -260,7 +260,7 @@ class Relocate:
             session,
             action,
             f"{KINDS[action.name]}_completed",
-            f"{action.description}: completed after {seconds:.1f} s.{_staying(action)}",
+            f"{action.description}: completed after {seconds:.1f} s.{_not_moved(action)}",
         )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
@@ -282,7 +282,7 @@ class Relocate:
             )
 
 
-def _staying(action: Action) -> str:
+def _not_moved(action: Action) -> str:
     """Return a sentence about shards that the plan could not move from the start."""
     stay = sorted(action.params.get("stay", {}).items())
     return (
@@ -295,7 +295,7 @@ def _database_view(bdb: int, seen: ObservedPairs) -> handovers.DatabaseView:
     return handovers.DatabaseView(bdb, base.name, base.engine.cluster, base.primaries(seen.links), len(base.shards))
 
 
-def _at_once(left: Mapping[int, Move], most: int) -> dict[int, Move]:
+def _first_databases(left: Mapping[int, Move], most: int) -> dict[int, Move]:
     """Return the moves of the first `most` databases; 0 = of all."""
     databases = list(dict.fromkeys(move.bdb for move in left.values()))[: most or None]
     return {number: move for number, move in left.items() if move.bdb in databases}

@@ -32,7 +32,7 @@ class MaintenanceOn(Relocate):
         await super().fail(session, action, reason)
         if action.status != "cancelled":
             return
-        await _back_on_duty(session, action)
+        await _restore_duty(session, action)
         for each in await snapshots.of_node(session, action.object_uid):
             if each.name == action.params["snapshot"]:
                 await session.delete(each)
@@ -48,7 +48,7 @@ class MaintenanceOff(Relocate):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """The node stays in maintenance, so that its end can be requested again."""
         await super().fail(session, action, reason)
-        await _back_on_duty(session, action)
+        await _restore_duty(session, action)
 
 
 class Remove(Relocate):
@@ -91,10 +91,10 @@ class Remove(Relocate):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """The node stays a member of the cluster; completed moves are kept."""
         await super().fail(session, action, reason)
-        await _back_on_duty(session, action)
+        await _restore_duty(session, action)
 
 
-async def _back_on_duty(session: AsyncSession, action: Action) -> None:
+async def _restore_duty(session: AsyncSession, action: Action) -> None:
     node = await nodes.by_uid(session, action.object_uid)
     if node is not None:
         node.duty = action.params["duty_before"]

@@ -48,7 +48,7 @@ class Base:
         return [
             shard
             for shard in self.wanted
-            if (links[shard.uid].leads if shard.uid in links else _led(self.rows[shard.uid]))
+            if (links[shard.uid].leads if shard.uid in links else _was_primary(self.rows[shard.uid]))
         ]
 
 
@@ -160,5 +160,5 @@ async def _known(
     return frozenset(known)
 
 
-def _led(row: Shard) -> bool:
+def _was_primary(row: Shard) -> bool:
     return row.current_role == "master" and row.observed_status != "down"

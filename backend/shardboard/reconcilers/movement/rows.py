@@ -85,13 +85,13 @@ async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
             row = await shards.by_uid(session, move.leaves) if move.leaves is not None else None
             if row is not None:
                 row.desired = "absent"
-                await _tell_retired(session, action, move, row)
+                await _record_retired(session, action, move, row)
             newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
             if newcomer is not None and newcomer.observed_role is None:
                 newcomer.became("slave", datetime.now(UTC))
 
 
-async def _tell_retired(session: AsyncSession, action: Action, move: Move, row: Shard) -> None:
+async def _record_retired(session: AsyncSession, action: Action, move: Move, row: Shard) -> None:
     bdb = await bdbs.by_uid(session, row.bdb_uid)
     name = bdb.name if bdb is not None else f"database {row.bdb_uid}"
     seconds = (datetime.now(UTC) - action.created_at).total_seconds()

@@ -68,7 +68,7 @@ class Reshard:
         if seen.lost:
             raise Waiting(f"{len(seen.lost)} slots, including slot {seen.lost[0]}, belong to no shard of this database")
         # When cancelled, open slots are completed and no further ones are opened.
-        desired = seen.held if action.cancelled_by else _wanted(action)
+        desired = seen.held if action.cancelled_by else _desired(action)
         batches = [*_opened(seen), *reshard.batches(seen.held, desired)]
         if batches:
             return await self._move(action, database, seen, batches)
@@ -88,7 +88,7 @@ class Reshard:
         wider = replace(database.engine, memory=database.engine.memory.wider(before))
         old = [shard for shard in database.living if shard.uid not in action.params["newcomers"]]
         if refused := await cluster.configure(self._agents, wider, old, len(database.shards)):
-            raise Waiting(_first(refused))
+            raise Waiting(_first_reason(refused))
         return Outcome(remember={"widened": True}, steps=reshard_steps.at(action, "join"), again_in=0)
 
     async def _join(self, action: Action, database: DesiredDatabase, joining: Sequence[ShardRef]) -> Outcome:
@@ -105,7 +105,7 @@ class Reshard:
                 self._agents, database.engine, database.shards, database.primaries, absent, known
             )
             if refused:
-                return Outcome(failed=_first(refused))
+                return Outcome(failed=_first_reason(refused))
         unaware = await slotmap.unaware_hosts(self._agents, hosts, joining)
         if unaware:
             await replication.introduce(self._agents, unaware, joining)
@@ -129,7 +129,9 @@ class Reshard:
             fast = (await clusters.load(session)).rules.resharding_pace == "fast"
         if rest := 0.0 if fast or action.cancelled_by else reshard_steps.rest_left(action):
             return Outcome(again_in=min(rest, LOOK_SECONDS))
-        results = await (self._side_by_side(possible, heads) if fast else self._in_turn(action, possible, heads))
+        results = await (
+            self._move_concurrently(possible, heads) if fast else self._move_sequentially(action, possible, heads)
+        )
         moved = [SlotBatch(batch.source, batch.target, slots.head(batch.slots, each.count)) for batch, each in results]
         if any(each.count for _, each in results):
             await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
@@ -139,7 +141,7 @@ class Reshard:
         rest = max(each.rest for _, each in results)
         return reshard_steps.moving(action, left, sum(each.keys for _, each in results), rest)
 
-    async def _side_by_side(
+    async def _move_concurrently(
         self, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
     ) -> list[tuple[SlotBatch, SlotsMoved]]:
         """Move as many batches concurrently as their pairs allow."""
@@ -148,7 +150,7 @@ class Reshard:
             zip(chosen, await asyncio.gather(*(self._transfer(batch, heads, True) for batch in chosen)), strict=True)
         )
 
-    async def _in_turn(
+    async def _move_sequentially(
         self, action: Action, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
     ) -> list[tuple[SlotBatch, SlotsMoved]]:
         """Move one batch at a time, because each slot move keeps all shards of the database busy. Try the next batch only if one
@@ -191,7 +193,7 @@ class Reshard:
         memory = database.engine.memory.scaled(action.params["shards"], len(database.shards))
         engine = replace(database.engine, memory=memory)
         if refused := await cluster.configure(self._agents, engine, database.living, len(database.shards)):
-            return waiting(action, _first(refused), steps)
+            return waiting(action, _first_reason(refused), steps)
         seen = await slotmap.look(self._agents, database.shards, database.living)
         if seen.open or seen.astray:
             who = f"redis:{seen.astray[0]}" if seen.astray else "a primary"
@@ -208,7 +210,7 @@ class Reshard:
         await reshard_rows.stopped(session, action, reason)
 
 
-def _wanted(action: Action) -> dict[int, slots.Ranges]:
+def _desired(action: Action) -> dict[int, slots.Ranges]:
     return {int(pair): slots.parse(text) for pair, text in action.params["wanted"].items()}
 
 
@@ -220,6 +222,6 @@ def _opened(seen: SlotMap) -> list[SlotBatch]:
     return [SlotBatch(source, target, slots.gather(numbers)) for (source, target), numbers in ways.items()]
 
 
-def _first(refused: Mapping[int, str]) -> str:
+def _first_reason(refused: Mapping[int, str]) -> str:
     uid, reason = min(refused.items())
     return f"Shard redis:{uid}: {reason}."

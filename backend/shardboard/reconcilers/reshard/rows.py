@@ -76,7 +76,7 @@ async def finished(session: AsyncSession, action: Action) -> None:
     keys = action.params.get("keys", 0)
     details = {"before": before, "after": bdb.shards_count, "slots": action.params["total"], "keys": keys}
     message += f": {action.params['total']} slots moved, with {keys} keys."
-    _tell(session, action, bdb, "bdb_reshard_completed", message, {**details, "seconds": seconds})
+    _record_event(session, action, bdb, "bdb_reshard_completed", message, {**details, "seconds": seconds})
 
 
 async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
@@ -96,10 +96,10 @@ async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
     message = f"The change of database {bdb.name} to {requested} primaries ended with {len(pairs)}: {reason}"
     kind = "bdb_reshard_cancelled" if action.cancelled_by else "bdb_reshard_failed"
     severity = "WARNING" if action.cancelled_by else "ERROR"
-    _tell(session, action, bdb, kind, message, {"wanted": requested, "after": len(pairs)}, severity)
+    _record_event(session, action, bdb, kind, message, {"wanted": requested, "after": len(pairs)}, severity)
 
 
-def _tell(
+def _record_event(
     session: AsyncSession,
     action: Action,
     bdb: Bdb,

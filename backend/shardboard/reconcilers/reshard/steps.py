@@ -69,7 +69,7 @@ def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = No
     now = datetime.now(UTC)
     since = action.params.get("stalled_since") or now.isoformat()
     if now - datetime.fromisoformat(since) > STALLED:
-        return Outcome(failed=_sentence(reason), steps=steps)
+        return Outcome(failed=_as_sentence(reason), steps=steps)
     if steps is None:
         steps = [
             {**step, "detail": f"waiting: {reason}"} if step["status"] == "running" else step for step in action.steps
@@ -77,5 +77,5 @@ def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = No
     return Outcome(steps=steps, again_in=AGAIN_IN, remember={"stalled_since": since, "eta_seconds": None})
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
