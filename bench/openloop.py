@@ -1,6 +1,8 @@
-"""Open-loop client in a separate process: it sends each request to its shard when it is due, even if earlier replies are pending,
-like independent users. `python -m bench.openloop HOST PORT RATE` reads and writes until its input ends, then prints the same as
-`bench.traffic`. It follows no redirections. Rate 0: one request at a time per shard, each as soon as the previous one is answered.
+"""Open-loop client in a separate process: it sends each request to its shard when it is due, like independent users.
+
+`python -m bench.openloop HOST PORT RATE` reads and writes until its input ends, even if earlier replies are pending, then prints
+the same as `bench.traffic`. It follows no redirections. Rate 0: one request at a time per shard, each as soon as the previous one
+is answered.
 """
 
 import json

@@ -1,7 +1,10 @@
-"""Cluster client in a separate process, with steady reads and verifiable writes until its input ends. `python -m bench.traffic HOST
-PORT KEYS` prints one JSON object: when each request was due and how long it took from then on, the errors, and the number of keys
-with wrong values. It learns one slot from each redirection. valkey-py instead reads the complete slot map after every fifth, which
-costs many times more than what is measured here.
+"""Cluster client in a separate process, with steady reads and verifiable writes until its input ends.
+
+`python -m bench.traffic HOST PORT KEYS` prints one JSON object: when each request was due and how long it took from then on, the
+errors, and the number of keys with wrong values.
+
+It learns one slot from each redirection. valkey-py instead reads the complete slot map after every fifth, which costs many times
+more than what is measured here.
 """
 
 import json

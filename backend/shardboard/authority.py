@@ -3,6 +3,7 @@
     ca          ten years; an agent pins it by the fingerprint in its join token
     server.pem  for the console's port: served to joining agents, and to browsers unless another certificate is installed
     client.pem  presented by the console to agents
+
 The last two files also contain their keys. Both are renewed in time, and so are those of agents
 (`reconcilers/agent_certificates.py`). A certificate is valid for one direction only: an agent's (serverAuth) is rejected by other
 agents, which require clientAuth.

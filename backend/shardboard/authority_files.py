@@ -5,6 +5,7 @@
     requested-ca.pem  key and request of an intermediate CA that is not signed yet
     next-ca.pem       like ca.key, for the next CA
     former-ca.pem     like ca.key, for the old CA, while a certificate of it is in use
+
 Earlier releases stored the certificate only in `ca.pem`. The next CA replaces the current one by a single rename, so that an
 interrupted switch leaves one of them complete.
 """

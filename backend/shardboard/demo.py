@@ -1,5 +1,4 @@
-"""`shardboard demo`: a console, three agents, one database and steady traffic on this machine, set up through the regular
-interfaces.
+"""`shardboard demo`: a console, three agents, one database and steady traffic, set up through the regular interfaces.
 
 All files are below the state directory. Ctrl-C saves the shards and stops what the demo started; the next start continues from the
 same state. `--clean` deletes everything.

@@ -1,8 +1,8 @@
-"""Lock that allows only one console per store. SQLite is in the state directory, which is locked; on PostgreSQL an advisory lock is
-used.
+"""Lock that allows only one console per store: on PostgreSQL an advisory lock.
 
-The server releases the lock when the session ends, however the console ended. A broken session is replaced and the lock is acquired
-again. A console that finds the lock taken has been replaced and ends.
+A SQLite store is in the state directory, which has its own lock. The server releases the advisory lock when the session ends,
+however the console ended. A broken session is replaced and the lock is acquired again. A console that finds the lock taken has been
+replaced and ends.
 """
 
 import asyncio

@@ -3,7 +3,9 @@
 It is the certificate named by the settings, otherwise one installed through the API, otherwise one issued by the console's own CA
 and renewed automatically. Joining agents request the last one by a name that no public CA signs, so they do not need to trust the
 certificate that browsers get.
+
     <state_dir>/tls/installed.pem    chain and key in one file, replaced together
+
 Changes apply to new connections; open connections are kept.
 """
 

@@ -1,5 +1,4 @@
-"""Host checks: settings of this machine that cost an in-memory database latency or data, with the effect and the command that fixes
-each.
+"""Host checks: settings of this machine that cost an in-memory database latency or data, with effects and fixes.
 
 They run when the console requests the machine's facts. Reading the files of /proc and /sys takes less than a millisecond.
 """

@@ -4,6 +4,7 @@
     <state_dir>/tls/agent.pem    certificate and key in one file, so that a new pair is installed atomically
     <state_dir>/tls/ca.pem       the console's CA; during a replacement also the next or the previous CA
     <state_dir>/tls/bundle.pem   the same with their issuers, for load generators
+
 The console renews the certificate of a running agent: it requests a CSR and returns the signed certificate. Each certificate has a
 new key. The console also sets the trusted CAs. Open connections are kept; proxies detect changed files themselves.
 """

@@ -1,9 +1,8 @@
-"""Wrapper around memtier_benchmark with the interface of our own load generator: it runs the program and converts its output to
-lines.
+"""Wrapper around memtier_benchmark with the interface of the built-in load generator: it converts its output to lines.
 
 `python -m shardboard.agent.memtier --live-lines=NUMBER --json-out-file=NAME [option of memtier_benchmark]…`, in a separate
 directory. The process survives the agent, as the generator does. It receives the password in its environment. memtier_benchmark
-only takes it as an argument, visible in the process list; users accept this when they choose the tool.
+only takes it as an argument, which is visible in the process list; users accept this when they choose the tool.
 """
 
 import json

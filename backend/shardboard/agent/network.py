@@ -3,6 +3,7 @@
 Isolation: blackhole routes drop what the node sends. A node on a separate machine loses contact with the other nodes and the
 console, while clients elsewhere still reach it: the kind of partition that can produce two primaries. On a loopback address, where
 all nodes share one machine, the node becomes unreachable for everyone. Connections stay open and silent, as behind a broken switch.
+
 Slow network: some of the incoming packets are dropped. TCP sends them again after a fifth of a second or more, so clients see
 delays as on a congested link.
 """

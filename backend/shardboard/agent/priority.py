@@ -1,9 +1,14 @@
-"""Lowers the CPU priority of processes that copy data: while a shard's data is saved, sent or loaded, they only run when no other
-process of the agent's service or container needs the CPU. Two kinds of processes copy: forks of an engine, and replicas that load
-the data of their primary and serve no clients at that time. They get the scheduling policy SCHED_IDLE (sched(7)), so that processes
-that serve clients preempt them immediately. A process that starves, because the machine has no CPU time left for it, gets the
-normal policy again: a copy that never completes protects no data. An engine logs each fork and the start and end of each copy, so
-inotify(7) on the logs shows when to check.
+"""Lowers the CPU priority of processes that copy data, so that they do not slow down processes that serve clients.
+
+While a shard's data is saved, sent or loaded, the process that does this only runs when no other process of the agent's service or
+container needs the CPU. Two kinds of processes copy: forks of an engine, and replicas that load the data of their primary and serve
+no clients at that time.
+
+They get the scheduling policy SCHED_IDLE (sched(7)), so that processes that serve clients preempt them immediately. A process that
+starves, because the machine has no CPU time left for it, gets the normal policy again: a copy that never completes protects no
+data.
+
+An engine logs each fork and the start and end of each copy, so inotify(7) on the logs shows when to check.
 """
 
 import asyncio

@@ -1,7 +1,9 @@
-"""Change of a database's admin password, with which agents control its shards and replicas copy from their primaries, while the
-database serves requests. First all shards accept both passwords, then agents and replicas use the new one, then it is stored as the
-database's password, and finally shards stop accepting the old one. Shards and components that start or stop in between have one of
-the two, which is accepted everywhere. Each step can be repeated.
+"""Change of a database's admin password while the database serves requests.
+
+Agents control the shards with this password, and replicas use it to copy from their primaries. First all shards accept both
+passwords, then agents and replicas use the new one, then it is stored as the database's password, and finally shards stop accepting
+the old one. Shards and components that start or stop in between have one of the two, which is accepted everywhere. Each step can be
+repeated.
 """
 
 from collections.abc import Awaitable, Callable

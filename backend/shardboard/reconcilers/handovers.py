@@ -1,5 +1,4 @@
-"""Planned failovers of one action: one election per database at a time, only elections that can succeed, and an event for each
-failure.
+"""Planned failovers of one action: one election per database at a time, only if it can succeed, with an event for each failure.
 
 Concurrent elections can split the votes, so that no replica wins. The state of elections is read from the engines; the action only
 stores how often a replica has failed and when to retry it.

@@ -2,6 +2,7 @@
 
 A shard is identified by its engine id, which is random, and not by its uid: uids repeat when the store was restored from a backup,
 lost its last transactions in a failover, or was replaced by an empty one. A reported shard without a row is
+
 * an orphan if this store contained it and removed it: it was still starting when its database was deleted. It is removed.
 * unknown otherwise. It is not changed, an alarm reports it, and its uids, ports and memory are not used for other shards.
 """
@@ -37,7 +38,7 @@ STARTUP_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Reported:
-    """What one agent reported."""
+    """Report of one agent."""
 
     shards: Sequence[ShardReport]
     served: Sequence[ServedDatabase]

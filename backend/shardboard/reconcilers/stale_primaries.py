@@ -1,7 +1,7 @@
-"""Demotion of stale primaries, which were replaced while unreachable. Cluster mode does this itself; for other databases this loop
-does.
+"""Demotion of stale primaries, which were replaced while unreachable.
 
-Without it such a primary, once it runs again, would accept writes that the pair's new primary never receives.
+In cluster mode the engine demotes them; for other databases this loop does. Without it such a primary, once it runs again, would
+accept writes that the pair's new primary never receives.
 """
 
 from collections.abc import Sequence

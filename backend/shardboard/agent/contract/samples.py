@@ -138,8 +138,7 @@ ENDPOINT_FIELDS = (
     "blocking_res",
 )
 """Order of `EndpointReading.values`: requests and responses, bytes, connections opened and rejected, all counted within the
-interval;
-`conns` is the number open at its end. Requests that wait intentionally count as blocking only.
+interval; `conns` is the number open at its end. Requests that wait intentionally count as blocking only.
 """
 
 
