@@ -5790,7 +5790,7 @@ export interface components {
         };
         /**
          * HostCheck
-         * @description One setting of a machine. `costs` says what a wrong one costs, `mends` is the line that mends it.
+         * @description One setting of a machine. `costs` describes the effect of a bad value, `mends` is the command or setting that fixes it.
          */
         HostCheck: {
             /** Costs */
@@ -7138,7 +7138,7 @@ export interface components {
         };
         /**
          * NodeFacts
-         * @description What a machine is. Sizes in bytes.
+         * @description Description of a machine. Sizes are in bytes.
          */
         NodeFacts: {
             /** Agent Version */
