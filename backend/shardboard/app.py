@@ -143,7 +143,7 @@ def create_app(console: Console) -> FastAPI:
     )
     app.state.console = console
     audited.install(app)
-    # before the objects: otherwise `/nodes/stats` would be the node `stats`
+    # Before the objects: otherwise `/nodes/stats` would be the node `stats`
     app.include_router(stats.router, prefix="/v1")
     for module in (
         absent,  # before the objects: otherwise `/bdbs/replica_sources/alerts` would be a database's alerts

@@ -22,5 +22,5 @@ def program(name: str) -> str | None:
     """Return the absolute path of an executable: from PATH, otherwise the one of this package; None if it does not exist."""
     own = PROGRAMS / name
     found = shutil.which(name) or (str(own) if os.access(own, os.X_OK) else None)
-    # absolute, because it is started in another directory
+    # Absolute, because it is started in another directory
     return str(Path(found).absolute()) if found is not None else None

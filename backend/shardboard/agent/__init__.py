@@ -1,3 +1,1 @@
-"""The node agent: supervises the shards of one node, samples them and reports on the machine. It has no database and makes no
-decisions.
-"""
+"""The node agent: supervises the shards of one node, samples them and reports on the machine. It makes no decisions."""

@@ -27,7 +27,7 @@ class CommandClasses:
 
     async def of(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """Return the class of each command by lower-case name. Raises EngineError."""
-        # sequential: a reply takes megabytes, and the agent's memory does not shrink afterwards
+        # Sequential: a reply takes megabytes, and the agent's memory does not shrink afterwards
         async with self._reading:
             if run_id not in self._tables:
                 table = classify(await connection.execute("COMMAND"))

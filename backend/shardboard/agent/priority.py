@@ -192,7 +192,7 @@ class Priorities:
         if _copies(info):
             self._lower(pid)
             return
-        # really done, not just between two attempts
+        # Really done, not just between two attempts
         if info.get("role") == "master" or info.get("master_link_status") == "up":
             self._starved.pop(pid, None)
         self._restore(pid)

@@ -96,7 +96,7 @@ class AgentCertificatesLoop:
         if authority != self._authority.ca_fingerprint():
             return  # the CA was replaced during the check: all are checked again
         if failure and self._authority.former is not None:
-            # the CA replacement waits for this node, which is retried soon
+            # The CA replacement waits for this node, which is retried soon
             self._authority.heard.unrenewed[node.uid] = failure
         else:
             self._authority.heard.unrenewed.pop(node.uid, None)

@@ -94,7 +94,7 @@ class ActionLoop:
         async with self._store.begin() as session:
             claimed = []
             for action in await actions.due(session, datetime.now(UTC)):
-                # our own step takes longer than its lease and no other console has taken over
+                # Our own step takes longer than its lease and no other console has taken over
                 if action.uid in self._tasks:
                     continue
                 action.lease_token = f"{self._instance}:{uuid.uuid4().hex}"

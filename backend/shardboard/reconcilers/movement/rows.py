@@ -28,7 +28,7 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
             if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
                 continue
             port = ports.take(move.to)
-            # checked when the action was requested; if the last port was taken since, the move waits
+            # Checked when the action was requested; if the last port was taken since, the move waits
             if port is not None:
                 session.add(twin.replica(move.newcomer, move.to, port))
 
