@@ -75,7 +75,7 @@ class Loads:
         loop = asyncio.get_running_loop()
         until = loop.time() + order.wait
         while True:
-            state = self._state(order.id).state  # read before the lines: an ended process writes no more lines
+            state = self._state(order.id).state  # read before the lines: an ended process writes no further lines
             lines = self._lines(order.id, order.after)
             if lines or state != "running" or loop.time() >= until:
                 ended = state == "ended" and len(lines) < MOST_LINES
