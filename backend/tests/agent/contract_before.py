@@ -1,6 +1,6 @@
-"""What console and agent said to each other in the release before protocol numbers: frozen, to be tested against.
+"""Frozen contract between console and agent of the last release without protocol numbers, for compatibility tests.
 
-Both sides refused fields that they did not know, and rows of other lengths.
+Both sides rejected unknown fields and rows of unexpected length.
 """
 
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""The agent as the console meets it: real TLS both ways, real shards, the console's own client."""
+"""Tests of the agent API with mutual TLS, real Valkey processes and the client of the console."""
 
 import asyncio
 import ssl
@@ -54,8 +54,8 @@ ENGINE_IDS = {uid: f"{uid:040x}" for uid in (1, 9)}
 
 
 @asynccontextmanager
-async def serving(root: Path, authority: Authority, *, park: bool = False) -> AsyncIterator[NodeRef]:
-    """A running agent with a certificate of this authority; its shards outlive it."""
+async def running_agent(root: Path, authority: Authority, *, park: bool = False) -> AsyncIterator[NodeRef]:
+    """Run an agent with a certificate from this CA. Its shards keep running when it stops."""
     settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
     identity = identity_of(root, authority)
     port = Port(identity)
@@ -78,8 +78,8 @@ async def serving(root: Path, authority: Authority, *, park: bool = False) -> As
         await task
 
 
-def early() -> Signed:
-    """An authority that does not hold yet."""
+def not_yet_valid_ca() -> Signed:
+    """Return a CA certificate that is not valid yet."""
     return sign("early", names=(), usage=None, begins=timedelta(hours=1))
 
 
@@ -98,12 +98,12 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @pytest.fixture
 def root(tmp_path: Path) -> AsyncIterator[Path]:  # type: ignore[misc]
     yield tmp_path / "agent"
-    end_engines_below(tmp_path)  # the next test's have the same ports
+    end_engines_below(tmp_path)  # the engines of the next test use the same ports
 
 
 @pytest.fixture
 async def agent(root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
-    async with serving(root, authority) as node:
+    async with running_agent(root, authority) as node:
         yield node
 
 
@@ -123,8 +123,8 @@ async def test_facts_describe_this_machine(agent: NodeRef, agents: HttpAgents) -
     assert facts.machine_id
 
 
-async def _requests_for_another_engine_id(agents: HttpAgents, agent: NodeRef) -> None:
-    """None of them reaches the shard that has the uid."""
+async def _check_requests_for_another_engine_id(agents: HttpAgents, agent: NodeRef) -> None:
+    """Check that requests with another engine ID do not affect the shard with this uid."""
     other = "f" * 40
     before = await agents.shards(agent)
     await agents.remove(agent, {1: other})
@@ -146,7 +146,7 @@ async def _requests_for_another_engine_id(agents: HttpAgents, agent: NodeRef) ->
     assert await agents.shards(agent) == before
 
 
-async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
+async def test_shard_lifecycle_over_the_api(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
     assert await agents.shards(agent) == []
     [outcome] = await agents.start(agent, request(lone(1)))
     assert outcome.ok
@@ -165,32 +165,32 @@ async def test_a_shards_life_by_the_contract(agent: NodeRef, agents: HttpAgents,
     assert results[1].reply == "värde"
     assert results[2].reply == "ERR value is not an integer or out of range"
     assert results[3].reply == "shard 9 does not run here"
-    await _requests_for_another_engine_id(agents, agent)
+    await _check_requests_for_another_engine_id(agents, agent)
     assert all(outcome.ok for outcome in await agents.remove(agent, {1: ENGINE_IDS[1]}))
     assert await agents.shards(agent) == []
     assert not engines_below(root)
 
 
-async def test_the_ends_of_logs_are_told(
+async def test_last_lines_of_logs_are_returned(
     agent: NodeRef, agents: HttpAgents, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (await agents.logs(agent, {1: ENGINE_IDS[1]})).shards == {}
     await agents.start(agent, request(lone(1)))
-    told = await agents.logs(agent, ENGINE_IDS)
-    assert "Ready to accept connections" in told.shards[1]
+    logs_reply = await agents.logs(agent, ENGINE_IDS)
+    assert "Ready to accept connections" in logs_reply.shards[1]
     (root / "proxy").mkdir(exist_ok=True)
     (root / "proxy" / "proxy.log").write_bytes(b"first\nsecond \xff\nthird\n")
-    assert set(told.shards) == {1}
+    assert set(logs_reply.shards) == {1}
     assert (await agents.logs(agent, {})).shards == {}
     assert (await agents.logs(agent, {})).proxy == "first\nsecond \ufffd\nthird\n"
-    monkeypatch.setattr(logs, "OF_PROXY", 9)  # whole lines only
+    monkeypatch.setattr(logs, "OF_PROXY", 9)  # only complete lines are returned
     monkeypatch.setattr(logs, "OF_ALL_SHARDS", 100)
-    told = await agents.logs(agent, ENGINE_IDS)
-    assert told.proxy == "third\n"
-    assert 0 < len(told.shards[1]) < 100
+    logs_reply = await agents.logs(agent, ENGINE_IDS)
+    assert logs_reply.proxy == "third\n"
+    assert 0 < len(logs_reply.shards[1]) < 100
 
 
-async def test_a_shard_that_died_is_seen_at_once(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
+async def test_dead_shard_is_reported_immediately(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
     await agents.start(agent, request(lone(1)))
     [victim] = engines_below(root)
     victim.kill()
@@ -201,7 +201,7 @@ async def test_a_shard_that_died_is_seen_at_once(agent: NodeRef, agents: HttpAge
     assert not result.ok
 
 
-async def test_samples_arrive_each_second_and_again_from_where_one_was(agent: NodeRef, agents: HttpAgents) -> None:
+async def test_sample_stream_resumes_after_the_last_received_sample(agent: NodeRef, agents: HttpAgents) -> None:
     await agents.start(agent, request(lone(1)))
     stream = seconds(agents.samples(agent, 0, ""))
     samples = [await anext(stream)]
@@ -218,30 +218,30 @@ async def test_samples_arrive_each_second_and_again_from_where_one_was(agent: No
         break
 
 
-async def test_shards_outlive_their_agent(root: Path, authority: Authority, agents: HttpAgents) -> None:
-    async with serving(root, authority) as node:
+async def test_shards_keep_running_when_the_agent_stops(root: Path, authority: Authority, agents: HttpAgents) -> None:
+    async with running_agent(root, authority) as node:
         await agents.start(node, request(lone(1)))
         [before] = await agents.shards(node)
     assert len(engines_below(root)) == 1
-    async with serving(root, authority) as node:
+    async with running_agent(root, authority) as node:
         assert await agents.shards(node) == [before]
 
 
-async def test_a_parking_agent_takes_its_shards_along(root: Path, authority: Authority, agents: HttpAgents) -> None:
-    async with serving(root, authority, park=True) as node:
+async def test_parking_agent_stops_and_restarts_its_shards(
+    root: Path, authority: Authority, agents: HttpAgents
+) -> None:
+    async with running_agent(root, authority, park=True) as node:
         await agents.start(node, request(lone(1)))
         await agents.command(node, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["SET", "key", "value"])])
     assert not engines_below(root)
-    async with serving(root, authority, park=True) as node:
+    async with running_agent(root, authority, park=True) as node:
         [result] = await agents.command(node, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["GET", "key"])])
         assert result.reply == "value"
 
 
-async def test_an_open_stream_does_not_keep_the_agent_from_stopping(
-    root: Path, authority: Authority, agents: HttpAgents
-) -> None:
+async def test_open_stream_does_not_delay_agent_shutdown(root: Path, authority: Authority, agents: HttpAgents) -> None:
     async with asyncio.timeout(30):
-        async with serving(root, authority) as node:
+        async with running_agent(root, authority) as node:
             stream = seconds(agents.samples(node, 0, ""))
             await anext(stream)
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
@@ -253,12 +253,12 @@ async def exhaust(samples: AsyncIterator[Sample]) -> None:
         pass
 
 
-async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, root: Path) -> None:
+async def test_only_the_console_can_connect(agent: NodeRef, authority: Authority, root: Path) -> None:
     url = f"https://{agent.addr}:{agent.port}/shards"
-    nobody = ssl.create_default_context(cafile=str(authority.ca_file))
-    colleague = ssl.create_default_context(cafile=str(authority.ca_file))
-    colleague.load_cert_chain(root / "tls" / "agent.pem")
-    for context in (nobody, colleague):
+    without_certificate = ssl.create_default_context(cafile=str(authority.ca_file))
+    other_agent = ssl.create_default_context(cafile=str(authority.ca_file))
+    other_agent.load_cert_chain(root / "tls" / "agent.pem")
+    for context in (without_certificate, other_agent):
         async with httpx.AsyncClient(verify=context, trust_env=False) as outsider:
             with pytest.raises(httpx.TransportError):
                 await outsider.get(url)
@@ -267,13 +267,13 @@ async def test_only_the_console_gets_in(agent: NodeRef, authority: Authority, ro
             await plain.get(url.replace("https", "http"))
 
 
-async def test_another_console_is_trusted_by_neither_side(agent: NodeRef, tmp_path: Path) -> None:
+async def test_agent_and_another_console_reject_each_other(agent: NodeRef, tmp_path: Path) -> None:
     other = Authority.load(Settings(state_dir=tmp_path / "other"))
     context = other.client_ssl_context()
     agents = HttpAgents(lambda: context)
     with pytest.raises(AgentUnreachable, match=r"the agent of node 1 .* cannot be reached: .*certificate"):
         await agents.shards(agent)
-    # Even when it believes the agent, the agent does not believe it.
+    # The agent rejects the client even if the client does not verify the agent.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     trusting = HttpAgents(lambda: context)
     with pytest.raises(AgentUnreachable, match="cannot be reached"):
@@ -282,7 +282,7 @@ async def test_another_console_is_trusted_by_neither_side(agent: NodeRef, tmp_pa
         await client.close()
 
 
-async def test_what_the_contract_does_not_know_is_refused(agent: NodeRef, authority: Authority, root: Path) -> None:
+async def test_requests_outside_the_contract_are_rejected(agent: NodeRef, authority: Authority, root: Path) -> None:
     base = f"https://{agent.addr}:{agent.port}"
     body = request(lone(1)).model_dump()
     async with httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=base, trust_env=False) as console:
@@ -293,14 +293,14 @@ async def test_what_the_contract_does_not_know_is_refused(agent: NodeRef, author
     assert not engines_below(root)
 
 
-async def test_secrets_of_shards_are_not_reported(agent: NodeRef, agents: HttpAgents) -> None:
+async def test_shard_secrets_are_not_reported(agent: NodeRef, agents: HttpAgents) -> None:
     await agents.start(agent, request(lone(1), client_password="clients-own"))
     [report] = await agents.shards(agent)
     assert PASSWORD not in report.model_dump_json()
     assert "clients-own" not in report.model_dump_json()
 
 
-async def test_the_certificate_is_renewed_while_it_runs(
+async def test_certificate_is_renewed_without_restart(
     agent: NodeRef, agents: HttpAgents, authority: Authority, root: Path
 ) -> None:
     first = await agents.look_at_certificate(agent)
@@ -309,36 +309,40 @@ async def test_the_certificate_is_renewed_while_it_runs(
         await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS, 30))
     assert await agents.look_at_certificate(agent) == first
     renewed = authority.sign_agent(request, ADDRESS, 30)
-    for _ in range(2):  # whoever has heard no answer asks again
+    for _ in range(2):  # a console that received no answer repeats the request
         await agents.give_certificate(agent, renewed)
     shown = await agents.look_at_certificate(agent)
     assert timedelta(days=29) < shown.ends - datetime.now(UTC) < timedelta(days=31)
     assert (agents.certificate_ends(agent.uid), serial_of(renewed)) == (shown.ends, shown.serial)
-    assert await agents.shards(agent) == [], "a connection of before goes on"
+    assert await agents.shards(agent) == [], "existing connections stay open"
     kept = root / "tls" / "agent.pem"
     assert kept.read_text().startswith(renewed)
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert {path.name for path in (root / "tls").iterdir()} == {"agent.pem", "ca.pem"}
 
 
-async def test_a_certificate_that_was_not_asked_for(agent: NodeRef, agents: HttpAgents, authority: Authority) -> None:
+async def test_unrequested_certificate_is_rejected(agent: NodeRef, agents: HttpAgents, authority: Authority) -> None:
     with pytest.raises(AgentRefused, match="made no certificate request"):
         await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS))
 
 
-async def test_the_authority_is_replaced_while_it_runs(tmp_path: Path, root: Path) -> None:
-    """In every step console and agent reach each other; then what the former authority signs opens nothing, nor keeps open."""
+async def test_ca_is_replaced_without_restart(tmp_path: Path, root: Path) -> None:
+    """Replace the CA of a running agent.
+
+    Console and agent can connect in every step. At the end, certificates of the previous CA are rejected and connections that
+    use them are closed.
+    """
     authority = Authority.load(Settings(state_dir=tmp_path / "console"))
     before = Authority.existing(Settings(state_dir=tmp_path / "console"))
     agents = HttpAgents(authority.client_ssl_context)
-    async with serving(root, authority) as agent:
+    async with running_agent(root, authority) as agent:
         (stolen := tmp_path / "stolen.pem").write_bytes((authority.directory / "client.pem").read_bytes())
         with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*do not accept its certificate"):
             await agents.tell_authorities(agent, new_signer().pem, "")
         with pytest.raises(AgentRefused, match="cannot be used"):
             await agents.tell_authorities(agent, "nonsense", "")
         with pytest.raises(AgentRefused, match="is not valid yet by this machine's clock"):
-            await agents.tell_authorities(agent, authority.ca_pem + early().pem, "")
+            await agents.tell_authorities(agent, authority.ca_pem + not_yet_valid_ca().pem, "")
         authority.announce()
         await agents.tell_authorities(agent, authority.trusted, authority.bundle)
         authority.switch()
@@ -347,29 +351,29 @@ async def test_the_authority_is_replaced_while_it_runs(tmp_path: Path, root: Pat
         assert await agents.shards(agent) == []
         await agents.give_certificate(agent, authority.sign_agent(await agents.request_certificate(agent), ADDRESS))
         assert authority.is_presents((await agents.look_at_certificate(agent)).signing_key)
-        thief = ssl.create_default_context(cadata=authority.ca_pem)
-        thief.load_cert_chain(stolen)
-        thieving = HttpAgents(lambda: thief)
-        assert await thieving.shards(agent) == [], "as long as the former one counts"
-        listening = thieving.samples(agent, 0, "")
-        await anext(listening)
+        stolen_context = ssl.create_default_context(cadata=authority.ca_pem)
+        stolen_context.load_cert_chain(stolen)
+        stolen_client = HttpAgents(lambda: stolen_context)
+        assert await stolen_client.shards(agent) == [], "the previous CA is still trusted"
+        open_stream = stolen_client.samples(agent, 0, "")
+        await anext(open_stream)
         authority.forget()
         await agents.tell_authorities(agent, authority.trusted, authority.bundle)
         assert await agents.shards(agent) == []
         assert (root / "tls" / "ca.pem").read_text() == authority.ca_pem
         with pytest.raises(AgentUnreachable):
-            async for _ in listening:
+            async for _ in open_stream:
                 pass
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
-            await thieving.shards(agent)
+            await stolen_client.shards(agent)
         with pytest.raises(AgentUnreachable, match=r"cannot be reached: .*certificate"):
-            await (former := HttpAgents(before.client_ssl_context)).shards(agent)
-        for client in (thieving, former, agents):
+            await (previous_client := HttpAgents(before.client_ssl_context)).shards(agent)
+        for client in (stolen_client, previous_client, agents):
             await client.close()
 
 
-async def test_calls_under_way_outlive_a_change_of_trust(agent: NodeRef, agents: HttpAgents) -> None:
-    """A client whose trust is of before is closed by who uses it last."""
+async def test_running_calls_survive_a_change_of_trust(agent: NodeRef, agents: HttpAgents) -> None:
+    """A client with outdated trust is closed when its last call ends."""
     async with agents._borrow_client() as first, agents._borrow_client() as second:
         assert first is second
         contexts = iter([ssl.create_default_context()])

@@ -1,4 +1,4 @@
-"""Moving slots in the engine's own way, against engines that answer as the documentation of Valkey 9 has it."""
+"""Tests of native slot migration against simulated engines that answer as documented for Valkey 9."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,13 +22,13 @@ SOURCE, TARGET = "a" * 40, "b" * 40
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These engines share one thread with who asks them, on a machine that may have much else to do."""
+def long_answer_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise the answer timeout, because the simulated engines share one thread with the tested code on a busy machine."""
     monkeypatch.setattr(slot_transfer, "ANSWER_SECONDS", 60.0)
 
 
 class Engine:
-    """A primary with slots; a job takes some looks, then its slots belong to the other one."""
+    """Simulated primary. After some polls a job succeeds and the target owns its slots."""
 
     def __init__(self, engine_id: str, slots: set[int], version: str = "9.0.1") -> None:
         self.engine_id = engine_id
@@ -37,15 +37,15 @@ class Engine:
         self.open = ""
         self.keys = 0
         self.jobs: list[dict[str, str]] = []
-        self.ordered: list[list[int]] = []
-        self.fails = ""
-        self.never = False
+        self.requested: list[list[int]] = []
+        self.failure = ""
+        self.never_ends = False
         self.other: Engine | None = None
-        self.serving: set[asyncio.Task[Any]] = set()
+        self.connections: set[asyncio.Task[Any]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         parser = hiredis.Reader(encoding="utf-8")
-        self.serving.add(cast("asyncio.Task[Any]", asyncio.current_task()))
+        self.connections.add(cast("asyncio.Task[Any]", asyncio.current_task()))
         try:
             while data := await reader.read(65536):
                 parser.feed(data)
@@ -66,19 +66,19 @@ class Engine:
             case ["FUNCTION", _]:
                 return []
             case ["CLUSTER", "NODES"]:
-                held = " ".join(f"{first}-{last}" for first, last in atomic._runs(sorted(self.slots)))
-                return f"{self.engine_id} 1.2.3.4:1@2 myself,master - 0 0 1 connected {held}{self.open}\n"
+                ranges = " ".join(f"{first}-{last}" for first, last in atomic._runs(sorted(self.slots)))
+                return f"{self.engine_id} 1.2.3.4:1@2 myself,master - 0 0 1 connected {ranges}{self.open}\n"
             case ["CLUSTER", "GETSLOTMIGRATIONS"]:
-                return [[word for pair in job.items() for word in pair] for job in self._look()]
+                return [[word for pair in job.items() for word in pair] for job in self._poll_jobs()]
             case ["CLUSTER", "CANCELSLOTMIGRATIONS"]:
                 for job in self.jobs:
                     job["state"] = "cancelled" if job["state"] not in atomic.ENDED else job["state"]
                 return "OK"
             case ["CLUSTER", "MIGRATESLOTS"]:
-                return self._begin(command)
+                return self._start_job(command)
         return "OK"
 
-    def _begin(self, command: list[str]) -> Any:
+    def _start_job(self, command: list[str]) -> Any:
         assert (command[2], command[-2:]) == ("SLOTSRANGE", ["NODE", TARGET])
         numbers = [int(word) for word in command[3:-2]]
         slots = [
@@ -86,19 +86,19 @@ class Engine:
         ]
         if not set(slots) <= self.slots:
             return ValueError("ERR Slots are not served by this node")
-        self.ordered.append(slots)
+        self.requested.append(slots)
         self.jobs.append({"name": "n", "operation": "EXPORT", "state": "snapshotting", "message": ""})
         return "OK"
 
-    def _look(self) -> list[dict[str, str]]:
-        shown = [dict(job) for job in self.jobs]
+    def _poll_jobs(self) -> list[dict[str, str]]:
+        listed = [dict(job) for job in self.jobs]
         for job in self.jobs:
-            if job["state"] not in atomic.ENDED and not self.never:
-                job["state"], job["message"] = ("failed", self.fails) if self.fails else ("success", "")
-                if not self.fails and self.other is not None:
-                    self.slots -= set(self.ordered[-1])
-                    self.other.slots |= set(self.ordered[-1])
-        return shown
+            if job["state"] not in atomic.ENDED and not self.never_ends:
+                job["state"], job["message"] = ("failed", self.failure) if self.failure else ("success", "")
+                if not self.failure and self.other is not None:
+                    self.slots -= set(self.requested[-1])
+                    self.other.slots |= set(self.requested[-1])
+        return listed
 
 
 def _packed(reply: Any) -> bytes:
@@ -113,77 +113,79 @@ def _packed(reply: Any) -> bytes:
 
 
 @asynccontextmanager
-async def ends(directory: Path, source: Engine, target: Engine) -> AsyncIterator[tuple[Movers, MoveSlots]]:
+async def run_migration(directory: Path, source: Engine, target: Engine) -> AsyncIterator[tuple[Movers, MoveSlots]]:
     source.other = target
-    near = await asyncio.start_unix_server(source.serve, directory / render.SOCKET)
+    source_server = await asyncio.start_unix_server(source.serve, directory / render.SOCKET)
     address = own_address()
-    far = await asyncio.start_server(target.serve, address, 20001)
+    target_server = await asyncio.start_server(target.serve, address, 20001)
     record = SimpleNamespace(
         spec=SimpleNamespace(engine_id=source.engine_id),
         bdb=SimpleNamespace(admin_password="secret", maxclients=1000, tier=None),
     )
     shard = SimpleNamespace(state="running", directory=directory, record=record, own=OwnTraffic())
     supervisor = SimpleNamespace(find=lambda uid, _: {1: shard}.get(uid))
-    order = MoveSlots(
+    request = MoveSlots(
         uid=1, target_engine_id=TARGET, address=address, port=20001, slots=[(0, 99), (200, 1299)], seconds=20
     )
     try:
-        yield Movers(cast(Supervisor, supervisor)), order
+        yield Movers(cast(Supervisor, supervisor)), request
     finally:
-        near.close()
-        far.close()
-        await asyncio.gather(*source.serving, *target.serving)
+        source_server.close()
+        target_server.close()
+        await asyncio.gather(*source.connections, *target.connections)
 
 
-async def test_slots_go_in_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slots_move_in_jobs_of_limited_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic, "MOST_SLOTS", 512)
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set(range(1300, 16384)))
-    async with ends(tmp_path, source, target) as (movers, order):
-        moved = await movers.move(order)
+    async with run_migration(tmp_path, source, target) as (movers, request):
+        moved = await movers.move(request)
     assert (moved.count, moved.keys, moved.reason) == (1200, 0, "")
-    assert moved.rest > 0, "who has noticed it is left alone for a while"
-    assert [len(slots) for slots in source.ordered] == [512, 512, 176]
+    assert moved.rest > 0, "clients that noticed the job get a pause"
+    assert [len(slots) for slots in source.requested] == [512, 512, 176]
     assert source.slots == set(range(100, 200))
     assert target.slots == set(range(16384)) - source.slots
 
 
-async def test_jobs_have_few_keys(tmp_path: Path) -> None:
+async def test_jobs_have_a_limited_number_of_keys(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set(range(1300, 16384)))
     source.keys = 1300 * JOB_KEYS // 400
-    async with ends(tmp_path, source, target) as (movers, order):
-        await movers.move(order)
-    assert [len(slots) for slots in source.ordered] == [400, 400, 400]
+    async with run_migration(tmp_path, source, target) as (movers, request):
+        await movers.move(request)
+    assert [len(slots) for slots in source.requested] == [400, 400, 400]
 
 
-async def test_what_has_gone_before_counts_and_is_not_asked_for_again(tmp_path: Path) -> None:
+async def test_slots_moved_before_are_counted_and_not_requested_again(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(50, 1300))), Engine(TARGET, set(range(50)))
-    async with ends(tmp_path, source, target) as (movers, order):
-        assert (await movers.move(order)).count == 1200
-    assert source.ordered[0][0] == 50
+    async with run_migration(tmp_path, source, target) as (movers, request):
+        assert (await movers.move(request)).count == 1200
+    assert source.requested[0][0] == 50
 
 
-async def test_a_job_that_fails_is_told(tmp_path: Path) -> None:
+async def test_failed_job_is_reported(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set())
-    source.fails = "Connection lost to target"
-    async with ends(tmp_path, source, target) as (movers, order):
-        moved = await movers.move(order)
+    source.failure = "Connection lost to target"
+    async with run_migration(tmp_path, source, target) as (movers, request):
+        moved = await movers.move(request)
     assert (moved.count, moved.reason) == (0, "slot 0 did not move: Connection lost to target")
 
 
-async def test_a_job_that_was_left_is_waited_for_and_withdrawn_when_it_does_not_end(tmp_path: Path) -> None:
+async def test_leftover_job_that_does_not_end_is_cancelled(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set())
     source.jobs = [{"name": "old", "operation": "EXPORT", "state": "connecting", "message": ""}]
-    source.never = True
-    async with ends(tmp_path, source, target) as (movers, order):
-        moved = await movers.move(order.model_copy(update={"seconds": 0.05}))
+    source.never_ends = True
+    async with run_migration(tmp_path, source, target) as (movers, request):
+        moved = await movers.move(request.model_copy(update={"seconds": 0.05}))
     assert source.jobs[0]["state"] == "cancelled"
     assert moved.count == 0
 
 
 @pytest.mark.parametrize(("version", "open_"), [("8.1.3", ""), ("9.0.0", f" [5->-{TARGET}]")])
-async def test_older_engines_and_open_slots_go_the_old_way(tmp_path: Path, version: str, open_: str) -> None:
+async def test_older_engines_and_open_slots_do_not_use_native_migration(
+    tmp_path: Path, version: str, open_: str
+) -> None:
     source, target = Engine(SOURCE, set(range(1300)), version), Engine(TARGET, set())
     source.open = open_
-    async with ends(tmp_path, source, target) as (movers, order):
-        await movers.move(order)
-    assert source.ordered == []
+    async with run_migration(tmp_path, source, target) as (movers, request):
+        await movers.move(request)
+    assert source.requested == []

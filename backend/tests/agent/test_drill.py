@@ -1,4 +1,4 @@
-"""Rehearsed faults on real shards: what is killed, what is frozen, who seems gone, and that it ends."""
+"""Tests of failure drills on real shards: killed and frozen processes, simulated outages, and recovery."""
 
 import asyncio
 import signal
@@ -22,8 +22,8 @@ from shardboard.agent.proxy import Proxy
 from shardboard.agent.sampler import PULSE, Sampler
 
 
-class Drilled:
-    """Two shards, drills on them, and the agent as seen over HTTP."""
+class DrillSetup:
+    """Two shards, their drills, and an HTTP client of the agent."""
 
     def __init__(self, node: Farm, processes: dict[int, psutil.Process]) -> None:
         self.node = node
@@ -50,8 +50,8 @@ class Drilled:
 
 
 @pytest.fixture
-async def over(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Set by the test when the time of a drill is over."""
+async def drill_end(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return an event that the test sets when the drill is to end."""
     event, sleep = asyncio.Event(), asyncio.sleep
 
     async def wait(seconds: float) -> None:
@@ -62,87 +62,89 @@ async def over(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
 
 @pytest.fixture
-async def agent(tmp_path: Path) -> AsyncIterator[Drilled]:
+async def agent(tmp_path: Path) -> AsyncIterator[DrillSetup]:
     async with farm(tmp_path) as node:
         assert all(outcome.ok for outcome in await node[1].start(request(lone(1), lone(2))))
-        made = Drilled(node, {uid: psutil.Process(shard.record.pid) for uid, shard in node[1].shards.items()})
-        yield made
-        for task in made.drills._tasks:
+        setup = DrillSetup(node, {uid: psutil.Process(shard.record.pid) for uid, shard in node[1].shards.items()})
+        yield setup
+        for task in setup.drills._tasks:
             task.cancel()
-        await asyncio.gather(*made.drills._tasks, return_exceptions=True)
-        await made.http.aclose()
+        await asyncio.gather(*setup.drills._tasks, return_exceptions=True)
+        await setup.http.aclose()
 
 
-async def test_a_killed_shard_stays_dead_and_the_others_live(agent: Drilled, over: asyncio.Event) -> None:
+async def test_killed_shard_stays_dead_and_others_keep_running(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     await agent.begin("kill_shard", 1)
     await until(lambda: agent.dead() == {1})
     assert agent.node[1].shards[1].detail == "its process was killed by SIGKILL"
-    assert (await agent.http.get("/facts")).status_code == 200, "the agent does not hide"
-    over.set()
+    assert (await agent.http.get("/facts")).status_code == 200, "the agent stays reachable"
+    drill_end.set()
     await until(lambda: not agent.drills._tasks)
     assert agent.dead() == {1}
 
 
-async def test_a_frozen_shard_goes_on_with_its_data(agent: Drilled, over: asyncio.Event) -> None:
+async def test_frozen_shard_continues_with_its_data(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     await ask(agent.node[1].shards[1], "SET", "key", "value")
     await agent.begin("freeze_shard", 1)
     await until(lambda: agent.stopped() == {1})
     assert (await agent.http.get("/facts")).status_code == 200
-    over.set()
+    drill_end.set()
     await until(lambda: not agent.stopped())
     assert await ask(agent.node[1].shards[1], "GET", "key") == "value"
 
 
-async def test_a_frozen_node_is_silent_and_then_answers_what_it_was_asked(agent: Drilled, over: asyncio.Event) -> None:
+async def test_frozen_node_answers_pending_requests_after_the_drill(
+    agent: DrillSetup, drill_end: asyncio.Event
+) -> None:
     samples = agent.sampler.follow(0, "")
     assert await anext(samples) == PULSE
     await agent.begin("freeze")
     await until(lambda: agent.stopped() == {1, 2})
-    asked = asyncio.create_task(agent.http.get("/facts"))
-    done, _ = await asyncio.wait((asked,), timeout=0.1)
+    pending = asyncio.create_task(agent.http.get("/facts"))
+    done, _ = await asyncio.wait((pending,), timeout=0.1)
     assert not done
-    over.set()
-    assert (await asked).text == "facts"
-    assert await anext(samples) == PULSE, "the stream was never cut"
+    drill_end.set()
+    assert (await pending).text == "facts"
+    assert await anext(samples) == PULSE, "the stream was not closed"
     assert agent.stopped() == set()
     await samples.aclose()  # type: ignore[attr-defined]
 
 
-async def test_a_rebooting_node_refuses_and_ends_its_streams(agent: Drilled, over: asyncio.Event) -> None:
+async def test_rebooting_node_refuses_requests_and_ends_streams(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     samples = agent.sampler.follow(0, "")
     await anext(samples)
     await agent.begin("reboot")
-    assert {line async for line in samples} <= {PULSE}, "it ends, after a last pulse at most"
+    assert {line async for line in samples} <= {PULSE}, "the stream ends after at most one more pulse"
     await until(lambda: agent.dead() == {1, 2})
     assert (await agent.http.get("/facts")).status_code == 503
-    over.set()
+    drill_end.set()
     await until(lambda: not agent.drills._tasks)
     assert (await agent.http.get("/facts")).status_code == 200
-    assert await anext(agent.sampler.follow(0, "")) == PULSE, "who asks anew is served"
-    assert agent.dead() == {1, 2}, "an agent starts nothing by itself"
+    assert await anext(agent.sampler.follow(0, "")) == PULSE, "new requests are served"
+    assert agent.dead() == {1, 2}, "the agent does not restart shards on its own"
 
 
-async def test_the_same_order_is_carried_out_once_and_another_waits_for_its_turn(
-    agent: Drilled, over: asyncio.Event
-) -> None:
+async def test_repeated_request_runs_once_and_another_drill_waits(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     await agent.begin("freeze_shard", 1)
     await agent.begin("freeze_shard", 1)
     assert len(agent.drills._tasks) == 1
     await agent.begin("freeze_shard", 2, name="2")
     await until(lambda: agent.stopped() == {1})
-    over.set()
+    drill_end.set()
     await until(lambda: not agent.drills._tasks)
     assert agent.stopped() == set()
 
 
-async def test_shards_of_others_are_not_touched(agent: Drilled, over: asyncio.Event) -> None:
+async def test_drill_on_unknown_shard_changes_nothing(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     await agent.begin("kill_shard", 99)
-    over.set()
+    drill_end.set()
     await until(lambda: not agent.drills._tasks)
     assert agent.dead() == set()
 
 
-async def test_an_agent_that_stops_in_the_middle_thaws_what_it_froze(agent: Drilled, over: asyncio.Event) -> None:
+async def test_agent_that_stops_during_a_drill_resumes_frozen_shards(
+    agent: DrillSetup, drill_end: asyncio.Event
+) -> None:
     await agent.begin("freeze")
     await until(lambda: agent.stopped() == {1, 2})
     [task] = agent.drills._tasks
@@ -150,7 +152,7 @@ async def test_an_agent_that_stops_in_the_middle_thaws_what_it_froze(agent: Dril
     await until(lambda: not agent.stopped())
 
 
-async def test_after_a_killed_agent_the_next_one_thaws(agent: Drilled) -> None:
+async def test_new_agent_resumes_shards_frozen_by_a_killed_agent(agent: DrillSetup) -> None:
     await ask(agent.node[1].shards[1], "SET", "key", "value")
     agent.node[1].signal([1, 2], signal.SIGSTOP)
     await until(lambda: agent.stopped() == {1, 2})
@@ -163,20 +165,18 @@ async def test_after_a_killed_agent_the_next_one_thaws(agent: Drilled) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "explode"}, {"seconds": 0}, {"seconds": 121}, {"id": None}, {"more": 1}])
-def test_orders_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
+def test_invalid_drill_requests_are_rejected(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Drill(**{"id": "1", "kind": "reboot", "seconds": 5} | wrong)  # type: ignore[arg-type]
 
 
-async def test_a_node_that_nobody_would_start_again_is_not_killed(
-    agent: Drilled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_agent_without_service_manager_is_not_killed(agent: DrillSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("INVOCATION_ID", raising=False)
     assert (await agent.begin("kill")).startswith("the agent does not run under systemd")
     assert agent.dead() == set()
 
 
-async def test_a_kill_takes_the_agent_along(agent: Drilled, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_kill_drill_ends_agent_and_shards(agent: DrillSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setenv("INVOCATION_ID", "1")
     monkeypatch.setattr("shardboard.agent.drill.os._exit", ended.append)
@@ -184,8 +184,8 @@ async def test_a_kill_takes_the_agent_along(agent: Drilled, monkeypatch: pytest.
     await until(lambda: ended == [137] and agent.dead() == {1, 2})
 
 
-async def test_what_the_machine_does_not_allow_is_refused_with_its_reason(
-    agent: Drilled, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+async def test_drill_without_required_permission_is_refused_with_reason(
+    agent: DrillSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert await agent.begin("cut_off") == "the program ip (Debian package iproute2) is not installed on this node"

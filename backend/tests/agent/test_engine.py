@@ -1,4 +1,4 @@
-"""Which engine an agent runs."""
+"""Tests of how the agent finds its engine binary and reads its version."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,9 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_linked_engine_comes_before_path(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linked_engine_takes_precedence_over_path(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", f"{program.parent}:/bin")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "python"))
     assert engine_path("valkey-server") == str(program)
@@ -25,10 +27,10 @@ def test_the_linked_engine_comes_before_path(program: Path, tmp_path: Path, monk
     linked.parent.mkdir()
     linked.symlink_to(program)
     assert engine_path("valkey-server") == str(linked)
-    assert engine_path(str(program)) == str(program), "a path is taken as it is"
+    assert engine_path(str(program)) == str(program), "an explicit path is used unchanged"
 
 
-def test_the_version_is_what_the_program_says(program: Path) -> None:
+def test_version_is_read_from_the_program_output(program: Path) -> None:
     assert engine_version(str(program)) == "8.0.9"
     program.write_text("#!/bin/sh\nexit 1\n")
     assert engine_version(str(program)) == ""
@@ -36,7 +38,8 @@ def test_the_version_is_what_the_program_says(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "may"), [("9.0.0", True), ("10.1", True), ("8.0.1", False), ("8.1.9", False), ("", False), ("x", False)]
+    ("version", "supported"),
+    [("9.0.0", True), ("10.1", True), ("8.0.1", False), ("8.1.9", False), ("", False), ("x", False)],
 )
-def test_slots_are_counted_from_valkey_9_on(version: str, may: bool) -> None:
-    assert counts_by_slot(version) == may
+def test_slot_counts_are_supported_since_valkey_9(version: str, supported: bool) -> None:
+    assert counts_by_slot(version) == supported

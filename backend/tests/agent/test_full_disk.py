@@ -1,4 +1,7 @@
-"""A node whose disk is really full: what runs is looked after, what cannot be started leaves nothing, and room makes all well."""
+"""Test of a node with a full disk.
+
+Running shards stay managed, failed starts leave no files, and the node recovers when space is freed.
+"""
 
 import shutil
 import subprocess
@@ -16,7 +19,7 @@ VALUE = "x" * 50_000
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """Of its own, and small."""
+    """Mount a small file system that only this test uses."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(tmp_path)]
     if subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a small disk")
@@ -30,15 +33,15 @@ async def node(disk: Path) -> AsyncIterator[Farm]:
         yield opened
 
 
-async def test_a_disk_that_is_full_stops_writes_and_starts_and_nothing_else(node: Farm) -> None:
+async def test_full_disk_stops_only_writes_and_shard_starts(node: Farm) -> None:
     [outcome] = await node[1].start(request(lone(1), appendonly=True))
     assert outcome.ok
     shard = node[1].shards[1]
     assert await ask(shard, "SET", "before", "value") == "OK"
-    ballast = node.root / "ballast"
-    ballast.write_bytes(bytes(shutil.disk_usage(node.root).free))
+    filler = node.root / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(node.root).free))
 
-    await until(lambda: refuses(node))
+    await until(lambda: rejects_writes(node))
     assert await ask(shard, "GET", "before") == "value"
     [refused] = await node[1].start(request(lone(2)))
     assert (refused.ok, refused.code) == (False, "start_failed")
@@ -46,18 +49,18 @@ async def test_a_disk_that_is_full_stops_writes_and_starts_and_nothing_else(node
     node[1].check()
     assert {uid: each.state for uid, each in node[1].shards.items()} == {1: "running"}
     assert [path.name for path in (node.root / "node1" / "shards").iterdir()] == ["1"]
-    again = await node.restart_agent()
-    assert again.shards[1].state == "running"
+    new_agent = await node.restart_agent()
+    assert new_agent.shards[1].state == "running"
 
-    ballast.unlink()
-    await until(lambda: accepts(node))
+    filler.unlink()
+    await until(lambda: accepts_writes(node))
     assert await ask(node[1].shards[1], "GET", "before") == "value"
     [outcome] = await node[1].start(request(lone(2)))
     assert outcome.ok
 
 
-async def refuses(node: Farm) -> bool:
-    """Whether the engine has noticed that it cannot keep what it is told."""
+async def rejects_writes(node: Farm) -> bool:
+    """Whether the engine rejects writes because it cannot persist them."""
     try:
         await ask(node[1].shards[1], "SET", "key", VALUE)
     except EngineError as error:
@@ -65,7 +68,7 @@ async def refuses(node: Farm) -> bool:
     return False
 
 
-async def accepts(node: Farm) -> bool:
+async def accepts_writes(node: Farm) -> bool:
     try:
         return bool(await ask(node[1].shards[1], "SET", "key", VALUE) == "OK")
     except EngineError:

@@ -1,4 +1,4 @@
-"""What is read of a machine's settings, good and bad."""
+"""Tests of the checks of machine settings."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize(("files", "limit", "good"), [(BAD, 1024, False), (GOOD, 65536, True)])
-def test_every_setting_is_judged(tmp_path: Path, files: dict[str, str], limit: int, good: bool) -> None:
+def test_every_setting_is_rated(tmp_path: Path, files: dict[str, str], limit: int, good: bool) -> None:
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,9 +39,9 @@ def test_every_setting_is_judged(tmp_path: Path, files: dict[str, str], limit: i
     assert all(each.costs and each.mends for each in found)
 
 
-def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+def test_unreadable_settings_are_omitted(tmp_path: Path) -> None:
     assert [each.name for each in host.check(tmp_path, tmp_path)] == ["files"]
 
 
-def test_this_machine_can_be_looked_at() -> None:
+def test_checks_work_on_this_machine() -> None:
     assert "files" in [each.name for each in host.check()]

@@ -1,4 +1,4 @@
-"""What an agent knows of itself after a start, whatever an earlier one left."""
+"""Tests of loading the identity of an agent from the files of an earlier process."""
 
 import dataclasses
 import errno
@@ -20,53 +20,53 @@ def authority(tmp_path: Path) -> Authority:
     return Authority.load(Settings(state_dir=tmp_path / "console"))
 
 
-def loads(path: Path) -> None:
+def check_loadable(path: Path) -> None:
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)
 
 
-def test_before_it_has_joined(tmp_path: Path) -> None:
+def test_agent_that_has_not_joined_has_no_identity(tmp_path: Path) -> None:
     assert load(tmp_path) is None
 
 
-def test_a_damaged_marker_is_told(tmp_path: Path) -> None:
+def test_damaged_identity_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "agent.json").write_text("{}")
     with pytest.raises(EnrolError, match="remove it"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_the_key_beside_the_certificate_of_an_earlier_release(
+def test_separate_key_file_of_an_earlier_release_is_merged(
     tmp_path: Path, authority: Authority, interrupted: bool
 ) -> None:
     identity = identity_of(tmp_path, authority)
     pair = identity.certificate.read_text()
-    border = pair.index("-----BEGIN PRIVATE KEY")
-    alone = identity.certificate.with_suffix(".key")
-    alone.write_text(pair[border:])
+    key_start = pair.index("-----BEGIN PRIVATE KEY")
+    key_file = identity.certificate.with_suffix(".key")
+    key_file.write_text(pair[key_start:])
     if not interrupted:
-        identity.certificate.write_text(pair[:border])
+        identity.certificate.write_text(pair[:key_start])
     assert load(tmp_path) == identity
     assert identity.certificate.read_text() == pair
-    assert not alone.exists()
-    loads(identity.certificate)
+    assert not key_file.exists()
+    check_loadable(identity.certificate)
 
 
-def test_a_key_that_was_left_when_the_node_joined_again(tmp_path: Path, authority: Authority) -> None:
+def test_stale_key_file_is_ignored_after_joining_again(tmp_path: Path, authority: Authority) -> None:
     stale = identity_of(tmp_path / "before", authority).certificate.read_text()
     identity = identity_of(tmp_path, authority)
     identity.certificate.with_suffix(".key").write_text(stale[stale.index("-----BEGIN PRIVATE KEY") :])
     assert load(tmp_path) == identity
-    loads(identity.certificate)
+    check_loadable(identity.certificate)
 
 
-def test_what_the_console_would_say(tmp_path: Path, authority: Authority) -> None:
+def test_flaw_names_what_the_console_would_reject(tmp_path: Path, authority: Authority) -> None:
     assert identity_of(tmp_path / "good", authority).flaw() == ""
     assert "expired" in identity_of(tmp_path / "over", authority, days=0).flaw()
     moved = identity_of(tmp_path / "moved", authority)
     assert "mismatch" in dataclasses.replace(moved, addr="127.0.0.9").flaw()
 
 
-def test_files_that_cannot_be_used(tmp_path: Path, authority: Authority) -> None:
+def test_unusable_certificate_files_are_reported(tmp_path: Path, authority: Authority) -> None:
     identity = identity_of(tmp_path, authority)
     identity.certificate.write_bytes(b"\xff nonsense")
     assert "cannot be used" in identity.flaw()
@@ -78,42 +78,42 @@ def test_files_that_cannot_be_used(tmp_path: Path, authority: Authority) -> None
         identity.context()
 
 
-def test_a_key_that_cannot_be_moved_serves_where_it_is(
+def test_key_file_that_cannot_be_merged_is_used_in_place(
     tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(*_: object) -> None:
+    def fail_with_full_disk(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     identity = identity_of(tmp_path, authority)
-    certificate, border, private = identity.certificate.read_text().partition("-----BEGIN P")
+    certificate, key_start, private = identity.certificate.read_text().partition("-----BEGIN P")
     identity.certificate.write_text(certificate)
-    alone = identity.certificate.with_suffix(".key")
-    alone.write_text(border + private)
-    monkeypatch.setattr("shardboard.agent.identity.write_private", full)
+    key_file = identity.certificate.with_suffix(".key")
+    key_file.write_text(key_start + private)
+    monkeypatch.setattr("shardboard.agent.identity.write_private", fail_with_full_disk)
     found = load(tmp_path)
     assert found is not None
     assert "No space left" in caplog.text
-    assert (found.key, found.flaw()) == (alone, "")
+    assert (found.key, found.flaw()) == (key_file, "")
     found.context()
     monkeypatch.undo()
     load(tmp_path)
-    assert (found.key, found.flaw(), alone.exists()) == (found.certificate, "", False)
+    assert (found.key, found.flaw(), key_file.exists()) == (found.certificate, "", False)
 
 
-async def test_who_else_shows_the_certificate_is_told_of_another_one(tmp_path: Path, authority: Authority) -> None:
+async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: Path, authority: Authority) -> None:
     identity = identity_of(tmp_path, authority)
-    renewal, told = Renewal(identity, Port(identity)), []
+    renewal, updates = Renewal(identity, Port(identity)), []
 
-    async def read_again() -> None:
-        told.append(identity.certificate.read_text())
+    async def record_update() -> None:
+        updates.append(identity.certificate.read_text())
 
-    renewal.also_shown_by(read_again)
+    renewal.also_shown_by(record_update)
     wrong = AgentCertificate(certificate=authority.sign_agent(key.fresh()[1], identity.addr))
     assert (await renewal.take(wrong)).refused
     request = await renewal.request()
     assert (await renewal.take(wrong)).refused
-    assert told == []
+    assert updates == []
     good = authority.sign_agent(request.csr, identity.addr)
     assert (await renewal.take(AgentCertificate(certificate=good))).refused == ""
-    [shown] = told
-    assert shown.startswith(good)
+    [update] = updates
+    assert update.startswith(good)

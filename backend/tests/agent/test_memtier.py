@@ -1,4 +1,4 @@
-"""The process that runs memtier_benchmark and tells its lines."""
+"""Tests of the process that runs memtier_benchmark and converts its output to lines of a load."""
 
 import json
 import os
@@ -16,35 +16,35 @@ from shardboard.agent.memtier_output import BLIND_SPOTS, DISCARDED
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory; memtier_benchmark is on PATH."""
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a working directory. memtier_benchmark is on PATH."""
     monkeypatch.setenv("PATH", memtier_double.install(tmp_path / "bin"), prepend=":")
     (tmp_path / "load").mkdir()
     return tmp_path / "load"
 
 
-class Started:
-    """The process, and the file of its lines."""
+class MemtierProcess:
+    """A started process and the file with its lines."""
 
-    def __init__(self, place: Path, *arguments: str, password: str = "") -> None:
-        self._file = place / "lines.ndjson"
+    def __init__(self, workdir: Path, *arguments: str, password: str = "") -> None:
+        self._file = workdir / "lines.ndjson"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         with self._file.open("wb") as lines:
-            number = lines.fileno()
-            own = [f"--live-lines={number}", "--json-out-file=report.json"]
+            descriptor = lines.fileno()
+            live_options = [f"--live-lines={descriptor}", "--json-out-file=report.json"]
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", memtier.__name__, *arguments, *own],
-                cwd=place,
+                [sys.executable, "-P", "-m", memtier.__name__, *arguments, *live_options],
+                cwd=workdir,
                 env={**environment, **({memtier.PASSWORD: password} if password else {})},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=(number,),
+                pass_fds=(descriptor,),
                 text=True,
             )
-        self.text, self.said = "", ""
+        self.text, self.stderr_text = "", ""
 
-    def ended(self) -> int:
-        self.text, self.said = self.process.communicate(timeout=60)
+    def wait(self) -> int:
+        self.text, self.stderr_text = self.process.communicate(timeout=60)
         return self.process.returncode
 
     def lines(self) -> list[dict[str, Any]]:
@@ -54,81 +54,84 @@ class Started:
         return [line for line in self.lines() if line["kind"] == "second"]
 
 
-def test_it_is_told_as_our_own_generator_would_tell_it(place: Path) -> None:
-    run = Started(place, "--test-time=4")
-    assert run.ended() == 0
+def test_output_has_the_format_of_the_built_in_generator(workdir: Path) -> None:
+    run = MemtierProcess(workdir, "--test-time=4")
+    assert run.wait() == 0
     assert [line["kind"] for line in run.lines()] == ["begin", *["second"] * 4, "end"]
     assert run.lines()[0]["warnings"] == BLIND_SPOTS
     assert [line["ops"] for line in run.seconds()] == [1000] * 4
     assert run.lines()[-1]["ops"] == 4000
     assert "ALL STATS" in run.text
-    assert "secs]" not in run.said, "a reason is looked for there"
+    assert "secs]" not in run.stderr_text, "the console shows this output as the error"
 
 
-def test_who_asks_it_to_end_gets_what_it_has_measured(place: Path) -> None:
-    run = Started(place, "--test-time=1000")
+def test_interrupted_run_reports_its_measurements(workdir: Path) -> None:
+    run = MemtierProcess(workdir, "--test-time=1000")
     while not run.seconds():
         assert run.process.poll() is None
     run.process.send_signal(signal.SIGTERM)
-    assert run.ended() == 0
+    assert run.wait() == 0
     last = run.lines()[-1]
     assert (last["kind"], last["stopped"], last["measured"]) == ("end", True, True)
 
 
-def test_the_report_is_kept_without_the_password(place: Path) -> None:
-    run = Started(place, "--test-time=1", password="correct-horse")
-    assert run.ended() == 0
-    assert json.loads((place / "report.json").read_text())["configuration"]["authenticate"] == "(not shown)"
-    assert not [file for file in place.iterdir() if b"correct-horse" in file.read_bytes()]
+def test_report_does_not_contain_the_password(workdir: Path) -> None:
+    run = MemtierProcess(workdir, "--test-time=1", password="correct-horse")
+    assert run.wait() == 0
+    assert json.loads((workdir / "report.json").read_text())["configuration"]["authenticate"] == "(not shown)"
+    assert not [file for file in workdir.iterdir() if b"correct-horse" in file.read_bytes()]
 
 
-def test_what_it_had_measured_before_it_began_anew_is_missed_aloud(place: Path) -> None:
-    run = Started(place, "--test-time=6", "--key-prefix=anew")
-    assert run.ended() == 0
-    begun = [line["warnings"] for line in run.lines() if line["kind"] == "begin"]
-    assert begun == [BLIND_SPOTS, [*BLIND_SPOTS, DISCARDED]]
+def test_measurements_lost_by_a_restart_cause_a_warning(workdir: Path) -> None:
+    run = MemtierProcess(workdir, "--test-time=6", "--key-prefix=anew")
+    assert run.wait() == 0
+    begin_lines = [line["warnings"] for line in run.lines() if line["kind"] == "begin"]
+    assert begin_lines == [BLIND_SPOTS, [*BLIND_SPOTS, DISCARDED]]
 
 
-def test_why_it_could_not_begin_is_told(place: Path) -> None:
-    run = Started(place, "--test-time=1", "--key-prefix=fault", "--server=nowhere")
-    assert run.ended() == 1
+def test_reason_of_a_failed_start_is_reported(workdir: Path) -> None:
+    run = MemtierProcess(workdir, "--test-time=1", "--key-prefix=fault", "--server=nowhere")
+    assert run.wait() == 1
     assert [line["kind"] for line in run.lines()] == ["begin"]
-    assert run.said.strip() == "error: failed to resolve nowhere"
+    assert run.stderr_text.strip() == "error: failed to resolve nowhere"
 
 
-def test_one_that_does_not_end_is_ended(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_does_not_end_is_killed(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memtier, "END_SECONDS", 0.1)
     monkeypatch.setattr(memtier, "LOOK_SECONDS", 0.05)
-    told = (place / "lines.ndjson").open("w", buffering=1)
+    lines_file = (workdir / "lines.ndjson").open("w", buffering=1)
     command = ["memtier_benchmark", "--test-time=1", "--key-prefix=hangs"]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited, until it has a handler of its own
-    with told, subprocess.Popen(command, stderr=subprocess.PIPE, cwd=place) as process:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited until the process sets a handler
+    with lines_file, subprocess.Popen(command, stderr=subprocess.PIPE, cwd=workdir) as process:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         assert process.stderr is not None
-        memtier.Run(process, told, 0.0).follow(process.stderr)
+        memtier.Run(process, lines_file, 0.0).follow(process.stderr)
     assert process.returncode == -signal.SIGKILL
-    begun = json.loads((place / "lines.ndjson").read_text().splitlines()[1])
-    assert "was still running a minute after its test time" in begun["warnings"][-1]
+    begin_lines = json.loads((workdir / "lines.ndjson").read_text().splitlines()[1])
+    assert "was still running a minute after its test time" in begin_lines["warnings"][-1]
 
 
-def test_one_that_was_stopped_without_a_report_is_a_stopped_one(place: Path) -> None:
-    with (place / "lines.ndjson").open("w", buffering=1) as told, subprocess.Popen(["sleep", "1000"]) as process:
-        run = memtier.Run(process, told, 1000.0)
+def test_stopped_run_without_report_is_marked_as_stopped(workdir: Path) -> None:
+    with (
+        (workdir / "lines.ndjson").open("w", buffering=1) as lines_file,
+        subprocess.Popen(["sleep", "1000"]) as process,
+    ):
+        run = memtier.Run(process, lines_file, 1000.0)
         run.stop()
         process.wait()
-        run.conclude(place / "report.json")
-    last = json.loads((place / "lines.ndjson").read_text())
+        run.conclude(workdir / "report.json")
+    last = json.loads((workdir / "lines.ndjson").read_text())
     assert (last["kind"], last["stopped"], last["measured"]) == ("end", True, False)
-    assert not (place / "report.json").exists()
+    assert not (workdir / "report.json").exists()
 
 
-def test_the_version_of_the_one_on_path(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_is_read_from_the_program_on_path(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert memtier.version() == "2.3.1"
-    monkeypatch.setenv("PATH", str(place))
+    monkeypatch.setenv("PATH", str(workdir))
     assert memtier.version() == ""
 
 
-def test_an_older_one_says_its_version_in_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_format_of_older_releases_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "memtier_benchmark"
     script.write_text("#!/bin/sh\necho 'memtier_benchmark 2.1.0'\n")
     script.chmod(0o755)
@@ -136,8 +139,8 @@ def test_an_older_one_says_its_version_in_other_words(tmp_path: Path, monkeypatc
     assert memtier.version() == "2.1.0"
 
 
-def test_one_that_is_gone_since(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_removed_after_the_check_is_reported(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    run = Started(place, "--test-time=1")
-    assert run.ended() == 2
+    run = MemtierProcess(workdir, "--test-time=1")
+    assert run.wait() == 2
     assert run.lines() == [{"kind": "error", "message": "memtier_benchmark is not on this node's PATH."}]

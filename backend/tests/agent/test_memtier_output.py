@@ -1,4 +1,4 @@
-"""What memtier_benchmark writes, read as lines of a load."""
+"""Tests of parsing the output of memtier_benchmark as lines of a load."""
 
 import json
 from typing import Any
@@ -14,10 +14,10 @@ OLD = (
     "[RUN #1 33%,   0 secs]  1 threads:       27938 ops,   27982 (avg:   27982) ops/sec, 1.58MB/sec (avg: 1.58MB/sec), "
     " 0.21 (avg:  0.21) msec latency"
 )
-"""Of 2.2.1."""
+"""Progress line of memtier_benchmark 2.2.1."""
 
 
-def test_a_second_is_what_was_added() -> None:
+def test_second_is_the_increase_since_the_previous_line() -> None:
     seconds = Seconds()
     first = seconds.second(tick(1, 1000, percent="10"), 101.0)
     second = seconds.second(tick(2, 1500, percent="20", latency=" 0.40"), 102.0)
@@ -34,44 +34,44 @@ def test_a_second_is_what_was_added() -> None:
     assert (second["t"], second["ops"], second["average_us"], second["progress"]) == (1, 500, 400.0, 0.2)
 
 
-def test_a_line_of_an_older_version() -> None:
+def test_progress_line_of_an_older_version_is_parsed() -> None:
     found = Seconds().second(OLD, 1.0)
     assert found is not None
     assert (found["ops"], found["average_us"], found["progress"]) == (27938, 210.0, 0.33)
 
 
-def test_before_there_is_anything_to_divide_by() -> None:
+def test_nan_values_before_the_first_operation_are_omitted() -> None:
     found = Seconds().second(tick(0, 0, percent="-nan", latency="-nan"), 1.0)
     assert found is not None
     assert (found["ops"], found["average_us"], found["progress"]) == (0, None, None)
 
 
-def test_lost_connections_are_errors() -> None:
+def test_lost_connections_are_counted_as_errors() -> None:
     seconds = Seconds()
-    told = [seconds.second(tick(t, 1000 * t, lost=lost), t) for t, lost in enumerate((0, 3, 3, 5), 1)]
-    assert [each and each["errors"] for each in told] == [{}, {"connection": 3}, {}, {"connection": 2}]
+    result = [seconds.second(tick(t, 1000 * t, lost=lost), t) for t, lost in enumerate((0, 3, 3, 5), 1)]
+    assert [each and each["errors"] for each in result] == [{}, {"connection": 3}, {}, {"connection": 2}]
 
 
-def test_a_total_that_falls_is_a_beginning_anew() -> None:
+def test_decreasing_total_is_a_restart() -> None:
     seconds = Seconds()
-    told = [seconds.second(tick(t, ops), t) for t, ops in enumerate((1000, 2000, 700, 1700), 1)]
-    assert [each and each["ops"] for each in told] == [1000, 1000, 700, 1000]
+    result = [seconds.second(tick(t, ops), t) for t, ops in enumerate((1000, 2000, 700, 1700), 1)]
+    assert [each and each["ops"] for each in result] == [1000, 1000, 700, 1000]
     assert seconds.discarded
 
 
 @pytest.mark.parametrize("text", ["", "ALL STATS", "[RUN #1] Launching threads now...", "error: connection refused"])
-def test_what_is_no_second(text: str) -> None:
+def test_other_lines_are_ignored(text: str) -> None:
     assert Seconds().second(text, 1.0) is None
 
 
 @given(st.text())
-def test_any_text_is_survived(text: str) -> None:
+def test_arbitrary_text_raises_no_error(text: str) -> None:
     Seconds().second(text, 1.0)
     assert end(text, 1.0) is None
     assert redacted(text) in ("", text) or json.loads(text)
 
 
-def test_the_end_has_kinds_percentiles_and_a_histogram() -> None:
+def test_end_has_counts_percentiles_and_histogram() -> None:
     found = end(json.dumps(report(10.0, 2500, 7500)), 111.0)
     assert found is not None
     assert (found["ops"], found["writes"], found["reads"], found["seconds"]) == (10_000, 2500, 7500, 10.0)
@@ -81,21 +81,23 @@ def test_the_end_has_kinds_percentiles_and_a_histogram() -> None:
     assert (found["measured"], found["stopped"]) == (True, False)
 
 
-def test_one_that_measured_nothing() -> None:
+def test_run_without_measurements_has_no_percentiles() -> None:
     found = end(json.dumps(report(-1.0, 0, 0)), 1.0)
     assert found is not None
     assert (found["measured"], found["seconds"], "p50_us" in found) == (False, 0.0, False)
 
 
-@pytest.mark.parametrize("break_it", [lambda told: told.pop("ALL STATS"), lambda told: told["ALL STATS"].pop("Totals")])
-def test_a_file_that_is_not_whole(break_it: Any) -> None:
-    told = report(10.0, 1, 1)
-    break_it(told)
-    assert end(json.dumps(told), 1.0) is None
-    assert end(json.dumps(told)[:100], 1.0) is None
+@pytest.mark.parametrize(
+    "damage", [lambda result: result.pop("ALL STATS"), lambda result: result["ALL STATS"].pop("Totals")]
+)
+def test_incomplete_report_is_ignored(damage: Any) -> None:
+    result = report(10.0, 1, 1)
+    damage(result)
+    assert end(json.dumps(result), 1.0) is None
+    assert end(json.dumps(result)[:100], 1.0) is None
 
 
-def test_the_password_is_taken_out() -> None:
+def test_password_is_removed_from_the_report() -> None:
     kept = redacted(json.dumps(report(10.0, 1, 1, password="correct-horse")))
     assert "correct-horse" not in kept
     assert json.loads(kept)["ALL STATS"]["Totals"]["Count"] == 2

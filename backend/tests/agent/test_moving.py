@@ -1,4 +1,4 @@
-"""Slots go from one real primary to another with all their keys, also from the middle of an earlier attempt."""
+"""Tests of moving slots between real primaries with all keys, including after an interrupted attempt."""
 
 import os
 import signal
@@ -19,11 +19,11 @@ from shardboard.driver.cluster import ShardRef
 FIRST, SECOND = 0, 1
 TAG = next(tag for tag in "abcdefgh" if slots.slot_of(tag) < 8192)
 SLOT = slots.slot_of(TAG)
-"""One of the first pair's slots, and what its keys have in braces."""
+"""A slot of the first primary, and the hash tag of its keys."""
 LIBRARY = "#!lua name=lib\nserver.register_function('twice', function(keys, args) return args[1] * 2 end)"
 
 
-class Pair:
+class TwoPrimaries:
     """Two primaries on two nodes, each with a replica on the other; slots move from the first to the second."""
 
     def __init__(self, nodes: Farm, shards: list[ShardRef]) -> None:
@@ -31,8 +31,8 @@ class Pair:
         self.shards = shards
         self.movers = Movers(nodes[1])
 
-    async def tell(self, place: int, *argv: str) -> Any:
-        shard = self.shards[place]
+    async def execute(self, index: int, *argv: str) -> Any:
+        shard = self.shards[index]
         return await ask(self.nodes[shard.node.uid].shards[shard.uid], *argv)
 
     async def move(self, *ranges: tuple[int, int], seconds: float = 20, **changes: Any) -> SlotsMoved:
@@ -47,104 +47,108 @@ class Pair:
         )
         return await self.movers.move(order.model_copy(update=changes))
 
-    async def settled(self) -> slotmap.SlotMap:
+    async def wait_for_agreement(self) -> slotmap.SlotMap:
         """The slots, once all four shards agree on them."""
 
-        async def agreed() -> slotmap.SlotMap | None:
+        async def agreed_map() -> slotmap.SlotMap | None:
             found = await slotmap.look(self.nodes, self.shards, self.shards)
             return None if found.astray or found.open else found
 
-        found: slotmap.SlotMap = await until(agreed)
+        found: slotmap.SlotMap = await until(agreed_map)
         return found
 
 
 @pytest.fixture
-async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
+async def pair(tmp_path: Path) -> AsyncIterator[TwoPrimaries]:
     async with farm(tmp_path, 2) as nodes:
         shards = layout(nodes.nodes, 2, replication=True)
         await bring_up(nodes, ENGINE, shards)
-        yield Pair(nodes, shards)
+        yield TwoPrimaries(nodes, shards)
 
 
 @pytest.fixture
 def by_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the engine has of its own, keys go by MIGRATE, as on Valkey 8."""
+    """Move keys with MIGRATE, as on Valkey 8, even if the engine supports native slot migration."""
 
-    async def never(_: slot_transfer.Ends) -> bool:
+    async def unsupported(_: slot_transfer.Ends) -> bool:
         return False
 
-    monkeypatch.setattr(atomic, "fits", never)
+    monkeypatch.setattr(atomic, "fits", unsupported)
 
 
-@pytest.mark.parametrize("way", ["the engine's", "MIGRATE"])
-async def test_keys_of_every_kind_go_with_their_slots(pair: Pair, way: str, request: pytest.FixtureRequest) -> None:
-    if way == "MIGRATE":
+@pytest.mark.parametrize("method", ["native", "MIGRATE"])
+async def test_keys_of_all_types_move_with_their_slots(
+    pair: TwoPrimaries, method: str, request: pytest.FixtureRequest
+) -> None:
+    if method == "MIGRATE":
         request.getfixturevalue("by_migrate")
-    await pair.tell(FIRST, "FUNCTION", "LOAD", LIBRARY)
+    await pair.execute(FIRST, "FUNCTION", "LOAD", LIBRARY)
     for number in range(300):
-        await pair.tell(FIRST, "SET", f"{{{TAG}}}:{number}", "x" * number)
-    await pair.tell(FIRST, "SET", f"{{{TAG}}}:soon", "gone", "EX", "1000")
-    await pair.tell(FIRST, "EVAL", "return redis.call('SET', KEYS[1]..'\\255\\0', 'raw')", "1", f"{{{TAG}}}")
-    await pair.tell(FIRST, "HSET", f"{{{TAG}}}:large", *[f"{n}" * 50 for n in range(2000)])
+        await pair.execute(FIRST, "SET", f"{{{TAG}}}:{number}", "x" * number)
+    await pair.execute(FIRST, "SET", f"{{{TAG}}}:soon", "gone", "EX", "1000")
+    await pair.execute(FIRST, "EVAL", "return redis.call('SET', KEYS[1]..'\\255\\0', 'raw')", "1", f"{{{TAG}}}")
+    await pair.execute(FIRST, "HSET", f"{{{TAG}}}:large", *[f"{n}" * 50 for n in range(2000)])
     moved = await pair.move((SLOT, SLOT))
     assert moved == SlotsMoved(count=1, keys=303, rest=moved.rest)
-    assert await pair.tell(FIRST, "DBSIZE") == 0
-    assert await pair.tell(SECOND, "DBSIZE") == 303
-    assert await pair.tell(SECOND, "GET", f"{{{TAG}}}:299") == "x" * 299
-    assert 900 < await pair.tell(SECOND, "TTL", f"{{{TAG}}}:soon") <= 1000
-    assert await pair.tell(SECOND, "HLEN", f"{{{TAG}}}:large") == 1000
-    assert await pair.tell(SECOND, "EVAL", "return redis.call('GET', KEYS[1]..'\\255\\0')", "1", f"{{{TAG}}}") == "raw"
-    assert await pair.tell(SECOND, "FCALL", "twice", "0", "21") == 42
-    seen = await pair.settled()
+    assert await pair.execute(FIRST, "DBSIZE") == 0
+    assert await pair.execute(SECOND, "DBSIZE") == 303
+    assert await pair.execute(SECOND, "GET", f"{{{TAG}}}:299") == "x" * 299
+    assert 900 < await pair.execute(SECOND, "TTL", f"{{{TAG}}}:soon") <= 1000
+    assert await pair.execute(SECOND, "HLEN", f"{{{TAG}}}:large") == 1000
+    assert (
+        await pair.execute(SECOND, "EVAL", "return redis.call('GET', KEYS[1]..'\\255\\0')", "1", f"{{{TAG}}}") == "raw"
+    )
+    assert await pair.execute(SECOND, "FCALL", "twice", "0", "21") == 42
+    seen = await pair.wait_for_agreement()
     assert SLOT not in slots.each(seen.held[0])
     assert SLOT in slots.each(seen.held[1])
     await until(lambda: _size(pair, 2, 0))  # the source's replica follows
 
 
-async def test_slots_that_were_left_open_are_finished_and_the_sources_copy_counts(pair: Pair) -> None:
+async def test_open_slots_are_completed_and_the_source_copy_wins(pair: TwoPrimaries) -> None:
     source, target = pair.shards[:2]
     for name in ("kept", "sent", "both"):
-        await pair.tell(FIRST, "SET", f"{{{TAG}}}:{name}", "source")
-    await pair.tell(SECOND, "CLUSTER", "SETSLOT", str(SLOT), "IMPORTING", source.engine_id)
-    await pair.tell(FIRST, "CLUSTER", "SETSLOT", str(SLOT), "MIGRATING", target.engine_id)
+        await pair.execute(FIRST, "SET", f"{{{TAG}}}:{name}", "source")
+    await pair.execute(SECOND, "CLUSTER", "SETSLOT", str(SLOT), "IMPORTING", source.engine_id)
+    await pair.execute(FIRST, "CLUSTER", "SETSLOT", str(SLOT), "MIGRATING", target.engine_id)
     where = (target.node.addr, str(target.port), "", "0", "1000")
     login = ("AUTH2", "shardboard", PASSWORD)
-    await pair.tell(FIRST, "MIGRATE", *where, *login, "KEYS", f"{{{TAG}}}:sent")
-    await pair.tell(FIRST, "MIGRATE", *where, "COPY", *login, "KEYS", f"{{{TAG}}}:both")
-    await pair.tell(FIRST, "SET", f"{{{TAG}}}:both", "newer")
+    await pair.execute(FIRST, "MIGRATE", *where, *login, "KEYS", f"{{{TAG}}}:sent")
+    await pair.execute(FIRST, "MIGRATE", *where, "COPY", *login, "KEYS", f"{{{TAG}}}:both")
+    await pair.execute(FIRST, "SET", f"{{{TAG}}}:both", "newer")
     seen = await slotmap.look(pair.nodes, pair.shards, pair.shards[:2])
     assert list(seen.open) == [slotmap.OpenSlot(SLOT, 0, 1)]
     moved = await pair.move((SLOT, SLOT))
     assert (moved.count, moved.keys, moved.reason) == (1, 2, "")
-    assert [await pair.tell(SECOND, "GET", f"{{{TAG}}}:{name}") for name in ("kept", "sent", "both")] == [
+    assert [await pair.execute(SECOND, "GET", f"{{{TAG}}}:{name}") for name in ("kept", "sent", "both")] == [
         "source",
         "source",
         "newer",
     ]
-    await pair.settled()
+    await pair.wait_for_agreement()
 
 
-async def test_what_the_target_owns_already_counts_as_moved(pair: Pair) -> None:
+async def test_slots_that_the_target_already_owns_count_as_moved(pair: TwoPrimaries) -> None:
     assert (await pair.move((0, 99))).count == 100
-    again = await pair.move((50, 149))
-    assert (again.count, again.reason) == (100, "")
-    assert (await pair.settled()).held == {0: ((150, 8191),), 1: ((0, 149), (8192, 16383))}
+    repeated = await pair.move((50, 149))
+    assert (repeated.count, repeated.reason) == (100, "")
+    assert (await pair.wait_for_agreement()).held == {0: ((150, 8191),), 1: ((0, 149), (8192, 16383))}
 
 
 @pytest.mark.usefixtures("by_migrate")
-async def test_a_large_slot_is_gone_on_with_by_the_next_order(pair: Pair) -> None:
-    await pair.tell(FIRST, "EVAL", "for i=1,20000 do redis.call('SET', KEYS[1]..i, i) end", "1", f"{{{TAG}}}")
+async def test_next_request_continues_with_a_large_slot(pair: TwoPrimaries) -> None:
+    await pair.execute(FIRST, "EVAL", "for i=1,20000 do redis.call('SET', KEYS[1]..i, i) end", "1", f"{{{TAG}}}")
     moved = [await pair.move((SLOT, SLOT), seconds=0.001)]
     assert moved[0].count == 0
-    assert await pair.tell(FIRST, "DBSIZE") > 0
+    assert await pair.execute(FIRST, "DBSIZE") > 0
     while not moved[-1].count:
         moved.append(await pair.move((SLOT, SLOT), seconds=1))
         assert not moved[-1].reason
     assert sum(each.keys for each in moved) == 20000
-    assert await pair.tell(SECOND, "DBSIZE") == 20000
+    assert await pair.execute(SECOND, "DBSIZE") == 20000
 
 
-async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reason_of_a_failed_move_is_reported(pair: TwoPrimaries, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "does not run here" in (await pair.move((0, 0), uid=99)).reason
     assert "cannot connect" in (await pair.move((0, 0), port=24999)).reason
     unknown = await pair.move((0, 3), target_engine_id="f" * 40)
@@ -155,8 +159,8 @@ async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.Monkey
     assert process is not None
     os.kill(process.pid, signal.SIGSTOP)
     try:
-        with monkeypatch.context() as hurry:
-            hurry.setattr(slot_transfer, "ANSWER_SECONDS", 0.5)
+        with monkeypatch.context() as short_timeout:
+            short_timeout.setattr(slot_transfer, "ANSWER_SECONDS", 0.5)
             assert "in time" in (await pair.move((0, 3))).reason
     finally:
         os.kill(process.pid, signal.SIGCONT)
@@ -164,42 +168,40 @@ async def test_what_is_in_the_way_is_told(pair: Pair, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("by_migrate")
-async def test_a_source_that_is_replaced_meanwhile_is_not_believed_to_be_empty(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Frozen, replaced, and back as a replica that has thrown its data away to copy those of its promoted replica."""
+async def test_replaced_source_is_not_treated_as_empty(pair: TwoPrimaries, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source is frozen and replaced. It returns as an empty replica that copies the data of the promoted replica."""
     for number in range(100):
-        await pair.tell(FIRST, "SET", f"{{{TAG}}}:{number}", "x")
+        await pair.execute(FIRST, "SET", f"{{{TAG}}}:{number}", "x")
     await until(lambda: _size(pair, 2, 100))
 
-    async def emptied(_: slot_transfer.SlotTransfer, slots: object) -> list[int]:
-        await pair.tell(2, "CLUSTER", "FAILOVER", "TAKEOVER")
+    async def replace_source(_: slot_transfer.SlotTransfer, slots: object) -> list[int]:
+        await pair.execute(2, "CLUSTER", "FAILOVER", "TAKEOVER")
         await until(lambda: _follows(pair, FIRST))
         return []
 
-    monkeypatch.setattr(slot_transfer.SlotTransfer, "_filled", emptied)
+    monkeypatch.setattr(slot_transfer.SlotTransfer, "_filled", replace_source)
     moved = await pair.move((SLOT, SLOT))
     assert (moved.count, moved.keys) == (0, 0)
     assert "replaced meanwhile" in moved.reason
-    assert await pair.tell(2, "DBSIZE") == 100
-    assert await pair.tell(2, "GET", f"{{{TAG}}}:99") == "x"
+    assert await pair.execute(2, "DBSIZE") == 100
+    assert await pair.execute(2, "GET", f"{{{TAG}}}:99") == "x"
 
 
-async def _size(pair: Pair, place: int, size: int) -> bool:
-    return bool(await pair.tell(place, "DBSIZE") == size)
+async def _size(pair: TwoPrimaries, index: int, size: int) -> bool:
+    return bool(await pair.execute(index, "DBSIZE") == size)
 
 
-async def _follows(pair: Pair, place: int) -> bool:
-    return "role:slave" in await pair.tell(place, "INFO", "replication")
+async def _follows(pair: TwoPrimaries, index: int) -> bool:
+    return "role:slave" in await pair.execute(index, "INFO", "replication")
 
 
 @pytest.mark.usefixtures("by_migrate")
-async def test_passwords_stay_out_of_logs(pair: Pair) -> None:
-    await pair.tell(FIRST, "CONFIG", "SET", "slowlog-log-slower-than", "0")
-    await pair.tell(FIRST, "SET", f"{{{TAG}}}", "1")
+async def test_passwords_do_not_appear_in_logs(pair: TwoPrimaries) -> None:
+    await pair.execute(FIRST, "CONFIG", "SET", "slowlog-log-slower-than", "0")
+    await pair.execute(FIRST, "SET", f"{{{TAG}}}", "1")
     assert (await pair.move((SLOT, SLOT))).keys == 1
-    assert "migrate" in str(await pair.tell(FIRST, "INFO", "commandstats"))
-    assert PASSWORD not in str(await pair.tell(FIRST, "SLOWLOG", "GET", "100"))
+    assert "migrate" in str(await pair.execute(FIRST, "INFO", "commandstats"))
+    assert PASSWORD not in str(await pair.execute(FIRST, "SLOWLOG", "GET", "100"))
     for process in pair.nodes.engines():
         assert PASSWORD not in " ".join(process.cmdline())
         assert PASSWORD not in (Path(process.cwd()) / "valkey.log").read_text()

@@ -1,4 +1,4 @@
-"""A node that is cut off or slow, in a network of its own; and which routes and rules are made where."""
+"""Tests of simulated network failures: routes and packet filter rules, and their effect in a network namespace."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ UNSHARE = ("unshare", "--map-root-user", "--net")
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a stand-in for `ip` and `nft` writes down what it was asked."""
+    """Return the file in which replacements for `ip` and `nft` record their arguments."""
     log = tmp_path / "calls"
     for program in ("ip", "nft"):
         (tmp_path / program).write_text(f'#!/bin/sh\necho "$@" >> {log}\n')
@@ -24,7 +24,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def test_on_a_machine_of_its_own_the_others_are_out_of_sight(calls: Path) -> None:
+def test_partition_on_a_separate_machine_drops_routes_to_peers(calls: Path) -> None:
     cut = Partition("10.0.0.2", ["10.0.0.3", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
     assert cut.refusal() == ""
     cut.begin(60)
@@ -34,7 +34,7 @@ def test_on_a_machine_of_its_own_the_others_are_out_of_sight(calls: Path) -> Non
     assert NOBODY in calls.read_text().splitlines()[0]
 
 
-def test_on_loopback_nobody_reaches_the_node(calls: Path) -> None:
+def test_partition_on_loopback_drops_the_route_to_the_node(calls: Path) -> None:
     cut = Partition("127.0.0.2", ["127.0.0.1"])
     cut.begin(60)
     cut.end()
@@ -43,7 +43,7 @@ def test_on_loopback_nobody_reaches_the_node(calls: Path) -> None:
     ]
 
 
-def test_what_it_cannot_do(calls: Path) -> None:
+def test_unsupported_partitions_are_refused(calls: Path) -> None:
     assert Partition("fd00::2", ["fd00::1"]).refusal() == "only nodes with IPv4 addresses can be cut off"
     assert Partition("10.0.0.2", ["10.0.0.2"]).refusal() == "there is no other node to cut this one off from"
 
@@ -57,7 +57,7 @@ def test_what_it_cannot_do(calls: Path) -> None:
         ("::1", "ip6 daddr ::1", "1"),
     ],
 )
-def test_a_slow_node_loses_what_comes_from_outside(calls: Path, own: str, arriving: str, name: str) -> None:
+def test_slow_node_drops_some_incoming_packets(calls: Path, own: str, arriving: str, name: str) -> None:
     slow = Slowness(own)
     table = f"inet shardboard_slow_{name}"
     rules = (
@@ -86,12 +86,12 @@ client.send(b"x")
 server.settimeout(0.5)
 try:
     server.recv(1)
-    raise AssertionError("what was sent has arrived")
+    raise AssertionError("the data arrived while the node was cut off")
 except TimeoutError:
     pass
 cut.end()
 server.settimeout(30)
-assert server.recv(1) == b"x", "it arrives once the network is back"
+assert server.recv(1) == b"x", "the data did not arrive after the network was restored"
 """
 
 
@@ -99,7 +99,7 @@ SLOW = """
 import socket
 from shardboard.agent.network import Slowness
 
-def arrived():
+def count_received():
     for number in range(300):
         sender.sendto(b"x", ("127.9.9.1", 7000))
     count = 0
@@ -116,27 +116,27 @@ receiver.bind(("127.9.9.1", 7000))
 receiver.settimeout(0.5)
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 assert Slowness("127.9.9.1").refusal() == "", Slowness("127.9.9.1").refusal()
-sent = arrived()
+sent = count_received()
 for disturbed, others in (("127.9.9.1", False), ("127.9.9.2", True)):
     slow = Slowness(disturbed)
     slow.begin(60)
-    some = arrived()
+    some = count_received()
     slow.end()
     assert some == sent if others else 0.7 * sent < some < sent, (disturbed, some, sent)
-assert arrived() == sent
+assert count_received() == sent
 """
 
 
 @pytest.mark.skipif(
     subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode != 0,
-    reason="this machine does not let us make a network of our own",
+    reason="cannot create a network namespace on this machine",
 )
-@pytest.mark.parametrize("what", [CUT_OFF, SLOW], ids=["cut off", "slow"])
-def test_what_is_sent_is_lost_and_only_meanwhile(what: str) -> None:
+@pytest.mark.parametrize("what", [CUT_OFF, SLOW], ids=["cut-off", "slow"])
+def test_packets_are_lost_only_during_the_drill(what: str) -> None:
     if what is SLOW and shutil.which("nft") is None:
         pytest.skip("needs nft")
     script = (
         f"import subprocess; subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)\n{textwrap.dedent(what)}"
     )
-    done = subprocess.run([*UNSHARE, sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run([*UNSHARE, sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")

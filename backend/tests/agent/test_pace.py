@@ -1,4 +1,4 @@
-"""How many slots move together, and how long it rests: more while nobody notices, less while somebody does."""
+"""Tests of the slot move throttle, which moves fewer slots and pauses longer when the latency of the shards rises."""
 
 import pytest
 
@@ -10,86 +10,86 @@ EMPTY = [0] * MOST_GROUP
 
 
 @pytest.fixture
-def calm() -> TransferPace:
-    """Of shards that answer quickly."""
+def calm_pace() -> TransferPace:
+    """Return the throttle of shards that answer quickly."""
     made = TransferPace()
     made._calm.extend([CALM] * pace.CALM_PINGS)
     return made
 
 
-def after(which: TransferPace, counts: list[int], groups: int, answer: float) -> int:
-    """The size of the group after so many of them, during which shards answered so."""
+def group_size_after(transfer_pace: TransferPace, counts: list[int], groups: int, answer: float) -> int:
+    """Return the size of the next group after `groups` groups in which each shard answered within `answer` seconds."""
     for _ in range(groups):
-        which.group(counts, fast=False)
-        which._group_answers.extend([answer] * pace.GROUP_ANSWERS)
-    return which.group(counts, fast=False)
+        transfer_pace.group(counts, fast=False)
+        transfer_pace._group_answers.extend([answer] * pace.GROUP_ANSWERS)
+    return transfer_pace.group(counts, fast=False)
 
 
-def test_it_begins_with_one_slot(calm: TransferPace) -> None:
-    assert calm.group(EMPTY, fast=False) == 1
+def test_first_group_has_one_slot(calm_pace: TransferPace) -> None:
+    assert calm_pace.group(EMPTY, fast=False) == 1
 
 
-def test_empty_slots_go_together_as_long_as_nobody_notices(calm: TransferPace) -> None:
-    assert after(calm, EMPTY, 20, CALM) == MOST_GROUP
-    assert after(calm, EMPTY, 2, LATE) < MOST_GROUP
-    assert after(calm, EMPTY, 20, LATE) == 1
+def test_groups_of_empty_slots_grow_while_latency_is_low(calm_pace: TransferPace) -> None:
+    assert group_size_after(calm_pace, EMPTY, 20, CALM) == MOST_GROUP
+    assert group_size_after(calm_pace, EMPTY, 2, LATE) < MOST_GROUP
+    assert group_size_after(calm_pace, EMPTY, 20, LATE) == 1
 
 
-def test_slots_with_keys_go_one_by_one(calm: TransferPace) -> None:
-    assert after(calm, EMPTY, 20, CALM) == MOST_GROUP
-    assert calm.group([pace.GROUP_KEYS // 2] * MOST_GROUP, fast=False) == 2
-    assert calm.group([10_000] * MOST_GROUP, fast=False) == 1
-    assert calm.group([0, 0, 10_000, 0], fast=False) == 2
+def test_groups_are_limited_by_their_number_of_keys(calm_pace: TransferPace) -> None:
+    assert group_size_after(calm_pace, EMPTY, 20, CALM) == MOST_GROUP
+    assert calm_pace.group([pace.GROUP_KEYS // 2] * MOST_GROUP, fast=False) == 2
+    assert calm_pace.group([10_000] * MOST_GROUP, fast=False) == 1
+    assert calm_pace.group([0, 0, 10_000, 0], fast=False) == 2
 
 
-def test_who_is_in_a_hurry_asks_nobody() -> None:
+def test_fast_moves_ignore_latency() -> None:
     assert TransferPace().group(EMPTY, fast=True) == MOST_GROUP
     assert TransferPace().group([10_000] * MOST_GROUP, fast=True) == pace.FAST_GROUP
     assert TransferPace().group([10_000], fast=True) == 1
 
 
 @pytest.mark.parametrize(("closing", "most"), [(0.0002, 200), (0.003, 200), (0.05, 8192)])
-def test_empty_slots_are_a_matter_of_few_groups_also_where_each_waits_for_a_disk(
-    calm: TransferPace, closing: float, most: int
-) -> None:
-    """One PING in a group meets the moment in which it is closed, the other does not."""
+def test_empty_slots_move_in_few_groups_even_on_slow_disks(calm_pace: TransferPace, closing: float, most: int) -> None:
+    """One PING of each group coincides with the end of the group and is delayed."""
     left, groups = 8192, 0
     while left:
-        left -= calm.group([0] * min(left, MOST_GROUP), fast=False)
-        calm._group_answers.extend([closing, CALM])
+        left -= calm_pace.group([0] * min(left, MOST_GROUP), fast=False)
+        calm_pace._group_answers.extend([closing, CALM])
         groups += 1
     assert groups <= most
-    assert (groups > 2000) == (closing == 0.05), "who makes shards wait for long goes on one by one"
+    assert (groups > 2000) == (closing == 0.05), "if shards are delayed for long, slots move one at a time"
 
 
-def test_few_keys_count_as_keys_and_not_as_slots(calm: TransferPace) -> None:
-    """2,990 keys in 9,831 slots: 5 primaries become 2."""
+def test_mostly_empty_slots_are_limited_by_keys_not_by_slots(calm_pace: TransferPace) -> None:
+    """A database with 2,990 keys in 9,831 slots is reduced from 5 primaries to 2."""
     counts = [1 if slot % 10 < 3 else 0 for slot in range(9831)]
     groups = 0
     while counts:
-        counts = counts[calm.group(counts[:MOST_GROUP], fast=False) :]
-        calm._group_answers.extend([0.003, CALM])
+        counts = counts[calm_pace.group(counts[:MOST_GROUP], fast=False) :]
+        calm_pace._group_answers.extend([0.003, CALM])
         groups += 1
     assert groups <= 220
 
 
-def test_the_last_slot_goes_alone(calm: TransferPace) -> None:
-    after(calm, EMPTY, 20, CALM)
-    assert calm.group([0], fast=False) == 1
+def test_last_slot_moves_alone(calm_pace: TransferPace) -> None:
+    group_size_after(calm_pace, EMPTY, 20, CALM)
+    assert calm_pace.group([0], fast=False) == 1
 
 
-def job(which: TransferPace, late: int, *, slots: int = 4096, keys: int = 10**6, size: float = 0.0) -> float:
-    """A job of a second, in which so many of a hundred answers were late. How long the rest is after it."""
-    which.job_slots(1, 0, fast=False)
-    which._job_answers.extend([LATE] * late + [CALM] * (100 - late))
-    return which.rest_after_job(1.0, slots, keys, size)
+def pause_after_job(
+    transfer_pace: TransferPace, late: int, *, slots: int = 4096, keys: int = 10**6, size: float = 0.0
+) -> float:
+    """Return the pause in seconds after a job of one second in which `late` of 100 answers were late."""
+    transfer_pace.job_slots(1, 0, fast=False)
+    transfer_pace._job_answers.extend([LATE] * late + [CALM] * (100 - late))
+    return transfer_pace.rest_after_job(1.0, slots, keys, size)
 
 
 @pytest.mark.parametrize(
     ("late", "rest"), [(0, 0.2), (2, 4.0), (4, 9.0), (8, 19.0), (50, 4096 / pace.GENTLE_SLOTS - 1)]
 )
-def test_it_rests_until_few_of_all_answers_are_late(calm: TransferPace, late: int, rest: float) -> None:
-    assert job(calm, late) == pytest.approx(rest)
+def test_pause_grows_with_the_share_of_late_answers(calm_pace: TransferPace, late: int, rest: float) -> None:
+    assert pause_after_job(calm_pace, late) == pytest.approx(rest)
 
 
 @pytest.mark.parametrize(
@@ -102,30 +102,30 @@ def test_it_rests_until_few_of_all_answers_are_late(calm: TransferPace, late: in
         (10, 10**6, 1e9, 2.0),
     ],
 )
-def test_a_rest_is_no_longer_than_what_was_moved_is_worth(
-    calm: TransferPace, slots: int, keys: int, size: float, rest: float
+def test_pause_is_limited_by_the_amount_of_moved_data(
+    calm_pace: TransferPace, slots: int, keys: int, size: float, rest: float
 ) -> None:
-    assert job(calm, 50, slots=slots, keys=keys, size=size) == pytest.approx(rest)
+    assert pause_after_job(calm_pace, 50, slots=slots, keys=keys, size=size) == pytest.approx(rest)
 
 
-def test_jobs_grow_while_nobody_notices_and_are_of_the_first_size_where_somebody_does(calm: TransferPace) -> None:
-    assert calm.job_slots(1, 0, fast=False) == pace.FIRST_JOB
-    job(calm, 0)
-    assert calm.job_slots(1, 0, fast=False) > pace.FIRST_JOB
+def test_jobs_grow_while_latency_is_low_and_shrink_otherwise(calm_pace: TransferPace) -> None:
+    assert calm_pace.job_slots(1, 0, fast=False) == pace.FIRST_JOB
+    pause_after_job(calm_pace, 0)
+    assert calm_pace.job_slots(1, 0, fast=False) > pace.FIRST_JOB
     for _ in range(10):
-        job(calm, 0)
-    assert calm.job_slots(1, 0, fast=False) == pace.MOST_JOB
+        pause_after_job(calm_pace, 0)
+    assert calm_pace.job_slots(1, 0, fast=False) == pace.MOST_JOB
     for _ in range(10):
-        job(calm, 50)
-    assert calm.job_slots(1, 0, fast=False) == pace.FIRST_JOB
+        pause_after_job(calm_pace, 50)
+    assert calm_pace.job_slots(1, 0, fast=False) == pace.FIRST_JOB
 
 
-def test_jobs_of_small_keys_are_bounded_by_their_number_but_for_those_that_are_fast(calm: TransferPace) -> None:
-    assert calm.job_slots(1000, 10, fast=False) == pace.JOB_KEYS / 10
-    assert calm.job_slots(1e6, 10, fast=False) == pace.FIRST_JOB / 1e6
-    assert calm.job_slots(1000, 10, fast=True) == pace.MOST_JOB / 1000
+def test_jobs_are_limited_by_keys_unless_the_move_is_fast(calm_pace: TransferPace) -> None:
+    assert calm_pace.job_slots(1000, 10, fast=False) == pace.JOB_KEYS / 10
+    assert calm_pace.job_slots(1e6, 10, fast=False) == pace.FIRST_JOB / 1e6
+    assert calm_pace.job_slots(1000, 10, fast=True) == pace.MOST_JOB / 1000
 
 
-def test_before_anything_was_heard_the_rest_is_as_long_as_the_job(calm: TransferPace) -> None:
-    calm.job_slots(1, 0, fast=False)
-    assert calm.rest_after_job(2.0, 4096, 10**6, 1e9) == 2.0
+def test_without_latency_data_the_pause_equals_the_job_duration(calm_pace: TransferPace) -> None:
+    calm_pace.job_slots(1, 0, fast=False)
+    assert calm_pace.rest_after_job(2.0, 4096, 10**6, 1e9) == 2.0

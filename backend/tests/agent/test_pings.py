@@ -1,4 +1,4 @@
-"""PINGs between the beats: what is kept of them, what a stall makes of them, and that they are nobody's traffic."""
+"""Tests of PINGs between samples: stored durations, stalls, and exclusion from the traffic of clients."""
 
 import asyncio
 import time
@@ -24,23 +24,23 @@ from shardboard.agent.shard import Shard
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path) as made:
-        assert all(outcome.ok for outcome in await made[1].start(request(lone(1), lone(2))))
-        for shard in shards(made):
+    async with farm(tmp_path) as opened:
+        assert all(outcome.ok for outcome in await opened[1].start(request(lone(1), lone(2))))
+        for shard in shards(opened):
             await ask(shard, "PING")
-        yield made
+        yield opened
 
 
 def shards(node: Farm) -> list[Shard]:
     return [node[1].shards[uid] for uid in sorted(node[1].shards)]
 
 
-async def test_every_answer_is_taken_once(node: Farm) -> None:
+async def test_every_answer_is_returned_once(node: Farm) -> None:
     pings = Pings(ProbeRate())
     kept = {1: 0, 2: 0}
     for _ in range(3):
         pings.ask(shards(node))
-        # An answer that takes long counts as several: a machine that is busy with others makes more than three of them.
+        # A slow answer counts several times, so a busy machine can produce more than three values.
         await until(lambda kept=kept: all(len(pings._waits[uid].taken) > count for uid, count in kept.items()))
         kept = {uid: len(pings._waits[uid].taken) for uid in kept}
     taken = pings.take(1)
@@ -52,7 +52,7 @@ async def test_every_answer_is_taken_once(node: Farm) -> None:
     assert pings.take(2) == []
 
 
-async def test_who_owes_an_answer_is_not_asked_again(node: Farm) -> None:
+async def test_shard_with_a_pending_ping_gets_no_second_one(node: Farm) -> None:
     pings, shard = Pings(ProbeRate()), shards(node)[0]
     before = shard.own.commands["ping"]
     frozen = psutil.Process(shard.record.pid)
@@ -68,13 +68,13 @@ async def test_who_owes_an_answer_is_not_asked_again(node: Farm) -> None:
     await until(lambda: pings.any(1))
 
 
-def test_a_stall_is_more_than_one_slow_ping() -> None:
+def test_stall_counts_as_several_slow_pings() -> None:
     answered: list[Any] = []
 
     def asked(_data: bytes, _name: str, then: Any) -> None:
         answered.append(then)
 
-    # On a machine that stands still for 5 ms here it does not wait.
+    # The connection is simulated, because a real one does not wait if the machine stalls for 5 ms here.
     connection = SimpleNamespace(idle=True, last_seconds=0.35, ask_and_wait=asked, ask=asked)
     shard: Any = SimpleNamespace(connection=connection, record=SimpleNamespace(spec=SimpleNamespace(uid=1)))
     pings = Pings(ProbeRate())
@@ -86,21 +86,21 @@ def test_a_stall_is_more_than_one_slow_ping() -> None:
     assert pings.take(1) == []
 
 
-def test_an_agent_with_many_shards_asks_each_less_often() -> None:
-    nobody: Any = SimpleNamespace(connection=None)
-    assert Pings(ProbeRate()).ask([nobody] * 10) == 1 / RATES[-1]
-    assert Pings(ProbeRate()).ask([nobody] * 50) == 50 / MAX_PINGS
-    assert Pings(ProbeRate()).ask([nobody] * 500) == 1
+def test_agents_with_many_shards_probe_each_shard_less_often() -> None:
+    disconnected: Any = SimpleNamespace(connection=None)
+    assert Pings(ProbeRate()).ask([disconnected] * 10) == 1 / RATES[-1]
+    assert Pings(ProbeRate()).ask([disconnected] * 50) == 50 / MAX_PINGS
+    assert Pings(ProbeRate()).ask([disconnected] * 500) == 1
 
 
-def test_shards_of_a_crowded_machine_are_probed_less_often() -> None:
-    nobody: Any = SimpleNamespace(connection=None)
+def test_shards_on_a_crowded_machine_are_probed_less_often() -> None:
+    disconnected: Any = SimpleNamespace(connection=None)
     rate = ProbeRate()
     rate.per_second = 2
-    assert Pings(rate).ask([nobody]) == 0.5
+    assert Pings(rate).ask([disconnected]) == 0.5
 
 
-async def test_pings_are_nobodys_traffic(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pings_are_not_counted_as_traffic(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
     sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1")
     pings = sampler._readings.pings

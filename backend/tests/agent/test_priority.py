@@ -1,4 +1,7 @@
-"""Who copies data gives way. Engines, forks and policies are real; what a starved process got is told by the test."""
+"""Tests of lowering the priority of processes that copy data.
+
+Engines, forks and scheduling policies are real. Only the CPU time of a starved process is simulated.
+"""
 
 import asyncio
 import os
@@ -16,7 +19,7 @@ from shardboard.agent.processes import Supervisor
 pytestmark = pytest.mark.skipif(not may_restore(os.getpid()), reason="needs the right to raise a priority again")
 
 SLOW = "1000000"
-"""Microseconds that saving or loading waits at each of a few keys."""
+"""Delay per key in microseconds while an engine saves or loads."""
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def priorities() -> Priorities:
 
 @pytest.fixture
 async def node(tmp_path: Path, priorities: Priorities) -> AsyncIterator[Farm]:
-    """A node whose shards are looked after."""
+    """Run a node with priority management."""
     async with farm(tmp_path) as opened, asyncio.TaskGroup() as tasks:
         opened.supervisors[1] = Supervisor(opened.settings[1], priorities.watch)
         running = tasks.create_task(priorities.run(opened[1].shards))
@@ -35,30 +38,30 @@ async def node(tmp_path: Path, priorities: Priorities) -> AsyncIterator[Farm]:
         running.cancel()
 
 
-async def started(node: Farm, *uids: int) -> list[int]:
-    """Pids."""
+async def start_shards(node: Farm, *uids: int) -> list[int]:
+    """Start shards and return their PIDs."""
     outcomes = await node[1].start(request(*(lone(uid) for uid in uids)))
     assert all(outcome.ok for outcome in outcomes)
     return [node[1].shards[uid].record.pid or 0 for uid in uids]
 
 
-async def saving(node: Farm, uid: int) -> int:
-    """The pid of a fork that will be busy for minutes."""
+async def start_saving(node: Farm, uid: int) -> int:
+    """Start a snapshot that takes minutes and return the PID of the fork."""
     shard = node[1].shards[uid]
-    await slowed(node, uid)
+    await slow_down(node, uid)
     await ask(shard, "BGSAVE")
     assert shard.process is not None
     return await fork_of(shard.process.pid)
 
 
-async def slowed(node: Farm, uid: int) -> None:
+async def slow_down(node: Farm, uid: int) -> None:
     shard = node[1].shards[uid]
     for key in range(100):
         await ask(shard, "SET", f"key:{key}", "value")
     await ask(shard, "CONFIG", "SET", "rdb-key-save-delay", SLOW)
 
 
-def gives_way(pid: int) -> bool:
+def is_lowered(pid: int) -> bool:
     return os.sched_getscheduler(pid) == os.SCHED_IDLE
 
 
@@ -73,90 +76,90 @@ async def follow(node: Farm, replica: int, primary: int) -> None:
     await ask(shard, "REPLICAOF", node.settings[1].address, str(spec.port))
 
 
-async def test_a_fork_that_saves_gives_way_and_its_engine_does_not(node: Farm) -> None:
-    [engine] = await started(node, 1)
-    fork = await saving(node, 1)
-    await until(lambda: gives_way(fork))
-    assert not gives_way(engine)
+async def test_saving_fork_is_lowered_but_its_engine_is_not(node: Farm) -> None:
+    [engine] = await start_shards(node, 1)
+    fork = await start_saving(node, 1)
+    await until(lambda: is_lowered(fork))
+    assert not is_lowered(engine)
 
 
-async def test_a_replica_gives_way_until_it_has_loaded(node: Farm) -> None:
-    primary, replica = await started(node, 1, 2)
-    await slowed(node, 1)
+async def test_replica_is_lowered_until_it_is_in_sync(node: Farm) -> None:
+    primary, replica = await start_shards(node, 1, 2)
+    await slow_down(node, 1)
     await follow(node, 2, 1)
-    await until(lambda: gives_way(replica))
+    await until(lambda: is_lowered(replica))
     fork = await fork_of(primary)
-    await until(lambda: gives_way(fork))
-    assert not gives_way(primary)
-    # Without the delay the copy is tried again at once, and comes to its end.
+    await until(lambda: is_lowered(fork))
+    assert not is_lowered(primary)
+    # Without the delay, the sync is retried immediately and completes.
     await ask(node[1].shards[1], "CONFIG", "SET", "rdb-key-save-delay", "0")
     psutil.Process(fork).kill()
     await until(lambda: in_sync(node, 2))
-    await until(lambda: not gives_way(replica))
+    await until(lambda: not is_lowered(replica))
 
 
 async def in_sync(node: Farm, uid: int) -> bool:
     return "master_link_status:up" in await ask(node[1].shards[uid], "INFO", "replication")
 
 
-async def test_what_an_agent_that_was_killed_has_lowered_is_ordinary_again(tmp_path: Path) -> None:
+async def test_priorities_lowered_by_a_killed_agent_are_restored(tmp_path: Path) -> None:
     async with farm(tmp_path) as node:
-        [engine] = await started(node, 1)
+        [engine] = await start_shards(node, 1)
         os.sched_setscheduler(engine, os.SCHED_IDLE, os.sched_param(0))
         await node.restart_agent()
         running = asyncio.create_task(Priorities().run(node[1].shards))
-        await until(lambda: not gives_way(engine))
+        await until(lambda: not is_lowered(engine))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_an_agent_that_stops_leaves_nobody_lowered(tmp_path: Path) -> None:
+async def test_agent_shutdown_restores_priorities(tmp_path: Path) -> None:
     async with farm(tmp_path) as node:
-        await started(node, 1)
+        await start_shards(node, 1)
         running = asyncio.create_task(Priorities().run(node[1].shards))
-        fork = await saving(node, 1)
-        await until(lambda: gives_way(fork))
+        fork = await start_saving(node, 1)
+        await until(lambda: is_lowered(fork))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        assert not gives_way(fork)
+        assert not is_lowered(fork)
 
 
-async def test_who_is_starved_gives_way_no_longer(
+async def test_priority_of_a_starved_process_is_restored(
     node: Farm, priorities: Priorities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    got = iter(range(0, 10**12, 10**6))  # 1 ms in each look, and the rest of the time it had to wait
+    cpu_time = iter(range(0, 10**12, 10**6))  # in each poll 1 ms of CPU time; the process waits for the remaining time
     waited = iter(range(0, 10**15, 10**9))
     monkeypatch.setattr(priority, "PATIENCE_SECONDS", 0.5)
     monkeypatch.setattr(priority, "TEND_SECONDS", 0.1)
-    monkeypatch.setattr(priority, "_schedstat", lambda _: (next(got), next(waited)))
-    await started(node, 1)
-    fork = await saving(node, 1)
-    await until(lambda: gives_way(fork))
-    await until(lambda: not gives_way(fork))
+    monkeypatch.setattr(priority, "_schedstat", lambda _: (next(cpu_time), next(waited)))
+    await start_shards(node, 1)
+    fork = await start_saving(node, 1)
+    await until(lambda: is_lowered(fork))
+    await until(lambda: not is_lowered(fork))
     priorities.watch(node[1].shards[1])
     await until(lambda: not priorities._looks)
-    assert not gives_way(fork)
+    assert not is_lowered(fork)
 
 
-async def test_a_shard_that_could_not_be_raised_again_is_not_lowered(
+async def test_process_whose_priority_cannot_be_restored_is_not_lowered(
     node: Farm, priorities: Priorities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(priority, "may_restore", lambda pid: pid == os.getpid())
-    await started(node, 1)
-    fork = await saving(node, 1)
+    await start_shards(node, 1)
+    fork = await start_saving(node, 1)
     priorities.watch(node[1].shards[1])
     await until(lambda: not priorities._looks)
-    assert not gives_way(fork)
+    assert not is_lowered(fork)
 
 
-async def test_without_the_right_nothing_is_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_permission_no_priority_is_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "may_restore", lambda _: False)
     async with farm(tmp_path) as node:
         priorities = Priorities()
-        await priorities.run(node[1].shards)  # ends at once
+        await priorities.run(node[1].shards)  # returns immediately
         node.supervisors[1] = Supervisor(node.settings[1], priorities.watch)
-        await started(node, 1)
-        fork = await saving(node, 1)
+        await start_shards(node, 1)
+        fork = await start_saving(node, 1)
         priorities.watch(node[1].shards[1])
         assert not priorities._looks
-        assert not gives_way(fork)
+        assert not is_lowered(fork)

@@ -1,4 +1,4 @@
-"""How many probes a machine can afford."""
+"""Tests of the probe rate, which depends on the number of engines and CPU cores."""
 
 import asyncio
 from pathlib import Path
@@ -13,7 +13,7 @@ from shardboard.agent.probe_rate import ProbeRate, affordable_rate, count_engine
     ("engines", "cores", "rate"),
     [(0, 2, 10), (12, 2, 10), (50, 2, 10), (100, 2, 5), (250, 2, 2), (512, 2, 1), (5000, 1, 1), (512, 64, 10)],
 )
-def test_the_rate_falls_with_the_number_of_engines_and_stays_above_one(engines: int, cores: int, rate: int) -> None:
+def test_rate_falls_with_the_number_of_engines_to_at_least_one(engines: int, cores: int, rate: int) -> None:
     assert affordable_rate(engines, cores) == rate
 
 
@@ -26,23 +26,23 @@ def test_only_engine_processes_are_counted(tmp_path: Path) -> None:
     assert count_engines(tmp_path) == 2
 
 
-async def test_a_changed_rate_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changed_rate_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rate, announced = ProbeRate(), []
 
-    async def note() -> None:
+    async def record_rate() -> None:
         announced.append(rate.per_second)
 
     monkeypatch.setattr(probe_rate.os, "cpu_count", lambda: 2)
     for engines in (3, 1000, 1000, 4):
         monkeypatch.setattr(probe_rate, "count_engines", lambda count=engines: count)
-        await rate.check(note)
+        await rate.check(record_rate)
     assert announced == [1, 10]
 
 
-async def test_a_failed_check_does_not_end_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_check_does_not_end_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     rate, failed = ProbeRate(), asyncio.Event()
 
-    async def refuse() -> None:
+    async def fail_once() -> None:
         if failed.is_set():
             raise asyncio.CancelledError
         failed.set()
@@ -53,5 +53,5 @@ async def test_a_failed_check_does_not_end_the_loop(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(probe_rate, "CHECK_SECONDS", 0)
     monkeypatch.setattr(probe_rate.os, "cpu_count", lambda: 2)
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(rate.run(refuse), 5)
+        await asyncio.wait_for(rate.run(fail_once), 5)
     assert rate.per_second == 10

@@ -1,4 +1,4 @@
-"""The agent and a real proxy before a real shard: started, found again, counted, replaced when it dies."""
+"""Tests of the agent with a real proxy and a real shard: start, adoption, metrics, and restart after a crash."""
 
 import asyncio
 import errno
@@ -27,7 +27,7 @@ from shardboard.shard_certificates import ShardCertificates
 PORT = 12000
 
 
-class Proxied:
+class ProxyNode:
     """One node with one shard outside cluster mode, and its proxy."""
 
     def __init__(self, node: Farm) -> None:
@@ -37,12 +37,12 @@ class Proxied:
         self.start()
 
     def start(self) -> None:
-        """What an agent process does at its start."""
+        """Start the proxy management as a new agent process does."""
         proxy = Proxy(self.settings)
         self.proxies.append((proxy, asyncio.create_task(proxy.run())))
 
     async def end(self) -> None:
-        """What the kernel does at an agent's end: the task stops, the connection closes."""
+        """Stop the proxy management and close its connection, as at the end of an agent process."""
         proxy, task = self.proxies.pop()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -74,7 +74,7 @@ class Proxied:
         )
         return ProxyState(threads=2, databases=[database])
 
-    async def say(self, command: bytes, port: int = PORT) -> bytes:
+    async def send(self, command: bytes, port: int = PORT) -> bytes:
         reader, writer = await asyncio.open_connection(self.settings.address, port)
         writer.write(command + b"\r\n")
         reply = await reader.readline()
@@ -82,22 +82,22 @@ class Proxied:
         return reply
 
     async def seconds(self) -> list[ProxyReading | None]:
-        """What the proxy did in each second from now on: it grows. The first of them has come."""
+        """Return a list to which each following second of the proxy is appended. Waits for the first one."""
         found: list[ProxyReading | None] = []
         counts = self.proxy._counts
         add = counts.add
 
-        def noted(report: Mapping[str, Any]) -> None:
+        def recording_add(report: Mapping[str, Any]) -> None:
             add(report)
             found.append(counts._reading)
 
-        counts.add = noted  # type: ignore[method-assign]
+        counts.add = recording_add  # type: ignore[method-assign]
         await until(lambda: found)
         return found
 
 
-def together(seconds: list[ProxyReading | None]) -> Counter[str]:
-    """Requests, replies and measured ones by kind, of database 1."""
+def total_counts(seconds: list[ProxyReading | None]) -> Counter[str]:
+    """Return the requests, replies and latency counts by kind of database 1."""
     total: Counter[str] = Counter()
     for reading in seconds:
         if reading is None or 1 not in reading.databases:
@@ -109,52 +109,52 @@ def together(seconds: list[ProxyReading | None]) -> Counter[str]:
     return total
 
 
-def processes(node: Proxied) -> list[psutil.Process]:
-    """The living proxies of that node."""
+def processes(node: ProxyNode) -> list[psutil.Process]:
+    """Return the running proxy processes of the node."""
     found = []
     for each in psutil.Process().children():
-        with suppress(psutil.Error):  # it ended meanwhile
+        with suppress(psutil.Error):  # the process has ended
             if each.name() == "shardboard-proxy" and Path(each.cwd()).is_relative_to(node.settings.state_dir):
                 found.append(each)
     return found
 
 
 @pytest.fixture
-async def node(tmp_path: Path) -> AsyncIterator[Proxied]:
+async def node(tmp_path: Path) -> AsyncIterator[ProxyNode]:
     async with farm(tmp_path) as shards:
         assert all(outcome.ok for outcome in await shards[1].start(request(lone(1))))
-        made = Proxied(shards)
-        yield made
-        await made.proxy.park()
-        await made.end()
+        proxy_node = ProxyNode(shards)
+        yield proxy_node
+        await proxy_node.proxy.park()
+        await proxy_node.end()
 
 
-async def test_clients_reach_the_shard_through_it(node: Proxied) -> None:
+async def test_clients_reach_the_shard_through_the_proxy(node: ProxyNode) -> None:
     report = await node.proxy.apply(node.state())
     assert (report.state, report.threads, report.failures, report.detail) == ("running", 2, {}, "")
     assert report.version != ""
-    assert await node.say(b"SET a 1") == b"+OK\r\n"
+    assert await node.send(b"SET a 1") == b"+OK\r\n"
 
 
-async def test_a_second_is_counted_by_kind(node: Proxied) -> None:
+async def test_requests_of_a_second_are_counted_by_kind(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
     seconds = await node.seconds()
-    await node.say(b"SET a 1")
-    await until(lambda: together(seconds)["replies"])  # the second may end between the request and its reply
-    found = together(seconds)
+    await node.send(b"SET a 1")
+    await until(lambda: total_counts(seconds)["replies"])  # the second can end between the request and its reply
+    found = total_counts(seconds)
     assert (found["requests"], found["replies"]) == (1, 1)
     assert (found["write"], found["read"]) == (1, 0)
     assert all(reading is None or 0 < reading.seconds < 60 for reading in seconds)
 
 
-async def test_commands_are_told_when_asked_and_who_waits_is_counted_apart(node: Proxied) -> None:
+async def test_command_counts_are_returned_and_blocking_commands_separate(node: ProxyNode) -> None:
     assert (await node.proxy.commands(ReadCommands(uids=[1]))).reason == "its proxy is not running"
     await node.proxy.apply(node.state())
     seconds = await node.seconds()
-    await node.say(b"SET a 1")
-    await node.say(b"BLPOP queue 0.01")
-    await until(lambda: together(seconds)["blocking"])
-    found = together(seconds)
+    await node.send(b"SET a 1")
+    await node.send(b"BLPOP queue 0.01")
+    await until(lambda: total_counts(seconds)["blocking"])
+    found = total_counts(seconds)
     assert (found["requests"], found["write"], found["blocking"]) == (1, 1, 1)
     told = await node.proxy.commands(ReadCommands(uids=[1]))
     assert (told.reason, list(told.databases)) == ("", [1])
@@ -163,41 +163,41 @@ async def test_commands_are_told_when_asked_and_who_waits_is_counted_apart(node:
     assert "does not count commands" in (await node.proxy.commands(ReadCommands(uids=[1]))).reason
 
 
-async def test_one_that_would_speak_in_clear_to_encrypted_shards_is_given_none(node: Proxied) -> None:
-    """It would pass over the order, as it passes over all that it does not know."""
+async def test_proxy_without_tls_support_gets_no_encrypted_databases(node: ProxyNode) -> None:
+    """An older proxy ignores the TLS setting, as it ignores all unknown fields."""
     state = node.state()
     await node.proxy.apply(state)
     node.proxy._answered = frozenset({"commands"})
     issued = ShardCertificates.issue()
     tls = ShardTls(authorities=issued.authority, certificate=issued.certificate, key=issued.key)
-    sealed = state.databases[0].model_copy(update={"uid": 2, "port": PORT + 1, "shard_tls": tls})
-    report = await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, sealed]}))
+    encrypted = state.databases[0].model_copy(update={"uid": 2, "port": PORT + 1, "shard_tls": tls})
+    report = await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, encrypted]}))
     assert list(report.failures) == [2]
     assert "release that cannot connect" in report.failures[2]
-    assert await node.say(b"PING") == b"+PONG\r\n"
-    # An agent that starts anew lets the installed one take over.
+    assert await node.send(b"PING") == b"+PONG\r\n"
+    # A restarted agent replaces the old proxy with the installed one.
     node.proxy._hang_up()
-    await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, sealed]}))
+    await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, encrypted]}))
     assert node.proxy.report().failures == {}
 
 
-async def test_the_endpoint_shows_the_certificate_that_was_renewed(node: Proxied, tmp_path: Path) -> None:
+async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path: Path) -> None:
     authority = Authority.load(Settings(state_dir=tmp_path / "console"))
     state = node.state()
-    sealed = state.databases[0].model_copy(update={"tls": True})
-    at = (node.settings.address, sealed.port)
+    encrypted = state.databases[0].model_copy(update={"tls": True})
+    at = (node.settings.address, encrypted.port)
     before = identity_of(node.settings.state_dir, authority).certificate.read_text()
-    assert (await node.proxy.apply(state.model_copy(update={"databases": [sealed]}))).failures == {}
+    assert (await node.proxy.apply(state.model_copy(update={"databases": [encrypted]}))).failures == {}
     assert await asyncio.to_thread(ssl.get_server_certificate, at) in before
     after = identity_of(node.settings.state_dir, authority).certificate.read_text()
 
-    async def shown() -> bool:
+    async def serves_new_certificate() -> bool:
         return await asyncio.to_thread(ssl.get_server_certificate, at) in after
 
-    await until(shown)
+    await until(serves_new_certificate)
 
 
-async def test_the_reading_of_a_second_is_waited_for(node: Proxied) -> None:
+async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
 
     async def told() -> ProxyReading | None:
@@ -207,23 +207,23 @@ async def test_the_reading_of_a_second_is_waited_for(node: Proxied) -> None:
     assert list(reading.databases) == [1]
 
 
-async def test_a_proxy_that_died_is_started_again_without_the_console(node: Proxied) -> None:
+async def test_dead_proxy_is_restarted_without_the_console(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     node.proxy.signal(signal.SIGKILL)
     await until(lambda: node.proxy.report().pid not in (None, first.pid))
     await until(lambda: node.proxy.report().threads == 2)
-    assert await node.say(b"PING") == b"+PONG\r\n"
+    assert await node.send(b"PING") == b"+PONG\r\n"
 
 
-async def test_it_outlives_the_agent_and_is_found_again(node: Proxied) -> None:
+async def test_proxy_keeps_running_and_is_adopted_by_the_next_agent(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     await node.end()
-    assert await node.say(b"PING") == b"+PONG\r\n"
+    assert await node.send(b"PING") == b"+PONG\r\n"
     node.start()
     await until(lambda: node.proxy.report().pid == first.pid)
 
 
-async def test_a_parked_one_is_started_by_the_next_agent(node: Proxied) -> None:
+async def test_parked_proxy_is_started_by_the_next_agent(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     await node.proxy.park()
     assert first.pid is not None
@@ -231,24 +231,24 @@ async def test_a_parked_one_is_started_by_the_next_agent(node: Proxied) -> None:
     await node.end()
     node.start()
     await until(lambda: node.proxy.report().threads == 2)
-    assert await node.say(b"PING") == b"+PONG\r\n"
+    assert await node.send(b"PING") == b"+PONG\r\n"
 
 
-async def test_agents_that_are_started_again_and_again_leave_one_process(node: Proxied) -> None:
+async def test_repeated_agent_restarts_leave_one_proxy(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
     node.proxy.signal(signal.SIGKILL)
-    for _ in range(5):  # each ends when it has started a process, and before that one listens
+    for _ in range(5):  # each agent ends after it started a process and before that process listens
         await until(lambda: node.proxy._popen or node.proxy.report().state == "running")
         await node.end()
         node.start()
     await until(lambda: node.proxy.report().threads == 2)
     await until(lambda: len(processes(node)) == 1)
-    assert await node.say(b"PING") == b"+PONG\r\n"
+    assert await node.send(b"PING") == b"+PONG\r\n"
 
 
-async def test_one_that_was_just_started_is_parked_and_stays_away(node: Proxied) -> None:
+async def test_proxy_parked_right_after_its_start_is_not_restarted(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
-    node.proxy.leave()  # or it starts another one, too
+    node.proxy.leave()  # otherwise this agent starts another proxy
     node.proxy.signal(signal.SIGKILL)
     await until(lambda: node.proxy.report().state == "died")
     await node.end()
@@ -259,11 +259,11 @@ async def test_one_that_was_just_started_is_parked_and_stays_away(node: Proxied)
     await node.proxy.park()
     await until(lambda: not processes(node))
     node.proxies[-1] = (node.proxy, asyncio.create_task(node.proxy.run()))
-    await asyncio.sleep(0)  # it has looked
+    await asyncio.sleep(0)  # let the loop run once
     assert not node.proxy._should_try()
 
 
-async def test_another_version_takes_over_and_connections_stay(node: Proxied, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_upgrade_keeps_existing_connections(node: ProxyNode, monkeypatch: pytest.MonkeyPatch) -> None:
     first = await node.proxy.apply(node.state())
     reader, writer = await asyncio.open_connection(node.settings.address, PORT)
     writer.write(b"SET a 1\r\n")
@@ -275,43 +275,43 @@ async def test_another_version_takes_over_and_connections_stay(node: Proxied, mo
     monkeypatch.undo()
     await until(lambda: node.proxy.report().threads == 2)
     writer.write(b"GET a\r\n")
-    assert await reader.readline() == b"$1\r\n", "the old process goes on with the clients it has"
+    assert await reader.readline() == b"$1\r\n", "the old process still serves its clients"
     writer.close()
-    assert await node.say(b"PING") == b"+PONG\r\n"
+    assert await node.send(b"PING") == b"+PONG\r\n"
 
 
-async def test_an_outage_is_told_also_to_the_next_agent(node: Proxied) -> None:
+async def test_outage_is_also_reported_to_the_next_agent(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
-    assert await node.say(b"SET a 1") == b"+OK\r\n"
+    assert await node.send(b"SET a 1") == b"+OK\r\n"
     shard = psutil.Process(node.shards[1].shards[1].record.pid)
     shard.kill()
-    began = (await until(lambda: node.proxy.outages.since(0)[1]))[0]
-    assert (began.uid, began.address, began.port) == (1, node.settings.address, 20001)
-    assert began.slots == [(0, 16383)]
-    assert began.first_success_ms is None
+    first_report = (await until(lambda: node.proxy.outages.since(0)[1]))[0]
+    assert (first_report.uid, first_report.address, first_report.port) == (1, node.settings.address, 20001)
+    assert first_report.slots == [(0, 16383)]
+    assert first_report.first_success_ms is None
     await until(lambda: ended(shard))
     node.shards[1].check()
     assert (await node.shards[1].restart([1], discard_data=True))[0].ok
 
-    async def written() -> bool:
-        return await node.say(b"SET a 2") == b"+OK\r\n"
+    async def is_writable() -> bool:
+        return await node.send(b"SET a 2") == b"+OK\r\n"
 
-    await until(written)
-    [over] = await until(lambda: [each for each in node.proxy.outages.since(0)[1] if each.first_success_ms])
-    assert over.noticed_ms == began.noticed_ms
-    # Of all workers together: the one that noticed first may have served nobody.
-    assert (over.last_success_ms or 0) <= over.noticed_ms <= (over.first_success_ms or 0)
-    assert over.last_success_ms is not None
+    await until(is_writable)
+    [ended_outage] = await until(lambda: [each for each in node.proxy.outages.since(0)[1] if each.first_success_ms])
+    assert ended_outage.noticed_ms == first_report.noticed_ms
+    # The values cover all workers, because the worker that detected the outage might have served no client.
+    assert (ended_outage.last_success_ms or 0) <= ended_outage.noticed_ms <= (ended_outage.first_success_ms or 0)
+    assert ended_outage.last_success_ms is not None
     await node.end()
     node.start()
-    await until(lambda: node.proxy.outages.since(0)[1] == [over])
+    await until(lambda: node.proxy.outages.since(0)[1] == [ended_outage])
 
 
-async def test_a_kept_database_is_served_and_its_port_is_not_given_away(node: Proxied) -> None:
-    """The store of the console does not contain it; another database wants its uid or its port."""
+async def test_kept_database_is_served_and_keeps_its_port(node: ProxyNode) -> None:
+    """The console database does not contain the kept database, and another database requests its uid or port."""
     report = await node.proxy.apply(node.state())
     assert report.serving is not None
-    assert await node.say(b"SET key paid") == b"+OK\r\n"
+    assert await node.send(b"SET key paid") == b"+OK\r\n"
     others = [
         node.state().databases[0].model_copy(update={"uid": uid, "port": port, "shards": []})
         for uid, port in ((1, PORT + 1), (2, PORT), (3, PORT + 2))
@@ -323,35 +323,35 @@ async def test_a_kept_database_is_served_and_its_port_is_not_given_away(node: Pr
         assert report.serving is not None
         assert sorted((each.uid, each.port) for each in report.serving) == [(1, PORT), (3, PORT + 2)]
         report = report.model_copy(update={"serving": [each for each in report.serving if each.uid == 1]})
-        assert await node.say(b"EXISTS key") == b":1\r\n"
+        assert await node.send(b"EXISTS key") == b":1\r\n"
     await node.end()
     node.start()
     await until(lambda: node.proxy.report().state == "running")
-    assert await node.say(b"EXISTS key") == b":1\r\n"
+    assert await node.send(b"EXISTS key") == b":1\r\n"
 
 
-async def test_a_local_shard_with_another_engine_id_is_not_served(node: Proxied) -> None:
+async def test_local_shard_with_another_engine_id_is_not_served(node: ProxyNode) -> None:
     await node.end()
     proxy = Proxy(node.settings, lambda _: "f" * 40)
     assert proxy._database(node.state().databases[0])["shards"] == []
     node.start()
 
 
-async def test_without_databases_there_is_no_process(node: Proxied) -> None:
+async def test_proxy_ends_when_there_are_no_databases(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     assert (await node.proxy.apply(ProxyState(threads=1, databases=[]))).state == "absent"
     await until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
-    # Its first thread is a zombie as soon as it ends; the sockets are closed with the last one.
-    await until(lambda: _knock(node.settings.address) == errno.ECONNREFUSED)
+    # The process is a zombie as soon as its main thread ends. Its sockets close with the last thread.
+    await until(lambda: _connect_error(node.settings.address) == errno.ECONNREFUSED)
 
 
-def _knock(address: str) -> int:
-    """The error of a connection to the port of the database; 0 when it is taken."""
-    with socket.socket() as knocking:
-        return knocking.connect_ex((address, PORT))
+def _connect_error(address: str) -> int:
+    """Return the error number of a connection to the port of the database, or 0 if it is accepted."""
+    with socket.socket() as probe:
+        return probe.connect_ex((address, PORT))
 
 
-async def test_a_port_in_use_is_told_with_the_database(node: Proxied) -> None:
+async def test_port_in_use_is_reported_for_the_database(node: ProxyNode) -> None:
     server = await asyncio.start_server(lambda *_: None, node.settings.address, PORT)
     async with server:
         report = await node.proxy.apply(node.state())
@@ -360,7 +360,7 @@ async def test_a_port_in_use_is_told_with_the_database(node: Proxied) -> None:
     assert "port 12000 is in use" in report.failures[1]
 
 
-async def test_a_missing_binary_is_told(node: Proxied) -> None:
+async def test_missing_binary_is_reported(node: ProxyNode) -> None:
     node.settings = replace(node.settings, proxy="/nonexistent/proxy")
     await node.end()
     node.start()
@@ -369,20 +369,20 @@ async def test_a_missing_binary_is_told(node: Proxied) -> None:
     assert "not installed" in report.detail
 
 
-async def test_a_node_that_seems_gone_starts_none(node: Proxied) -> None:
+async def test_no_proxy_is_started_during_a_simulated_outage(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     process = psutil.Process(first.pid)
     node.proxy.leave()
     node.proxy.signal(signal.SIGKILL)
     await until(lambda: node.proxy.report().state == "died")
-    await until(lambda: ended(process))  # it may take a while to close all that it had open
+    await until(lambda: ended(process))  # closing its sockets can take some time
     with pytest.raises(OSError, match="Connect call failed"):
-        await node.say(b"PING")
+        await node.send(b"PING")
     node.proxy.come_back()
     await until(lambda: node.proxy.report().pid not in (None, first.pid))
 
 
-async def test_its_files_are_for_nobody_else(node: Proxied) -> None:
+async def test_files_are_readable_only_by_the_owner(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
     directory = node.settings.state_dir / "proxy"
     found = {path.name for path in (directory, *directory.iterdir()) if path.stat().st_mode & 0o077}

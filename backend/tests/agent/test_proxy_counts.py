@@ -1,4 +1,4 @@
-"""Seconds from the cumulative reports of a proxy, of this release and of the one before."""
+"""Tests of per-second values from the cumulative reports of proxies of this and the previous release."""
 
 from typing import Any
 
@@ -18,22 +18,22 @@ def report(at: int, counts: dict[str, int]) -> dict[str, Any]:
     return {"at": at, "pid": 1, "threads": 1, "cpu_seconds": 0, "rss_bytes": 0, "databases": [database]}
 
 
-def grown(before: dict[str, int], now: dict[str, int]) -> tuple[dict[str, float], dict[str, Any]]:
+def difference(before: dict[str, int], now: dict[str, int]) -> tuple[dict[str, float], dict[str, Any]]:
     reading = _difference(report(2_000, now), report(1_000, before)).databases[1]
     return dict(zip(ENDPOINT_FIELDS, reading.values, strict=True)), dict(reading.latency)
 
 
-def test_who_waits_on_purpose_is_counted_apart() -> None:
+def test_blocking_commands_are_counted_separately() -> None:
     served = {"read": 1, "write": 1, "other": 1}
-    values, latency = grown({**served, "blocking": 2}, {**served, "write": 4, "blocking": 7})
+    values, latency = difference({**served, "blocking": 2}, {**served, "write": 4, "blocking": 7})
     assert (values["write_req"], values["blocking_req"], values["blocking_res"]) == (3, 5, 5)
     assert (latency["write"], latency["blocking"]) == ([(100, 3)], [(100, 5)])
 
 
-def test_a_proxy_of_the_release_before_does_not_tell_of_them_nor_one_after_it_of_more() -> None:
+def test_missing_and_unknown_kinds_of_other_releases_are_ignored() -> None:
     served = {"read": 1, "write": 1, "other": 1}
-    values, latency = grown(served, {**served, "read": 3})
+    values, latency = difference(served, {**served, "read": 3})
     assert (values["read_req"], values["blocking_req"]) == (2, 0)
     assert set(latency) == {"read", "write", "other"}
-    _, latency = grown(served, {**served, "newer": 5})
+    _, latency = difference(served, {**served, "newer": 5})
     assert set(latency) == {"read", "write", "other"}

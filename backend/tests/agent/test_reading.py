@@ -1,4 +1,4 @@
-"""One look at a shard, as its connection answers it."""
+"""Tests of reading the metrics of one shard."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ INFO = "# Persistence\r\nloading:1\r\n\r\n# Replication\r\nrole:slave\r\nmaster_
 
 
 class Connection:
-    """Answers at once."""
+    """Simulated connection that answers immediately."""
 
     idle = False
     last_seconds = 0.001
@@ -37,27 +37,27 @@ def shard(*, cluster: bool = True) -> Any:
     return SimpleNamespace(record=record, own=OwnTraffic())
 
 
-async def look(pong: object) -> ShardReading | str:
-    made = _Look(shard(), InfoReader(), Pings(ProbeRate()))
-    made.begin(Connection(pong), {})
-    return await made.outcome
+async def read_shard(pong: object) -> ShardReading | str:
+    poll = _Look(shard(), InfoReader(), Pings(ProbeRate()))
+    poll.begin(Connection(pong), {})
+    return await poll.outcome
 
 
-async def test_a_shard_that_loads_refuses_ping_and_is_read_all_the_same() -> None:
-    reading = await look(EngineError("LOADING Valkey is loading the dataset in memory"))
+async def test_loading_shard_is_read_although_it_rejects_ping() -> None:
+    reading = await read_shard(EngineError("LOADING Valkey is loading the dataset in memory"))
     assert isinstance(reading, ShardReading)
     assert reading.values[SHARD_FIELDS.index("loading")] == 1
     assert reading.values[SHARD_FIELDS.index("link_up")] == 0
-    assert reading.pings == [], "a refusal says nothing of responsiveness"
+    assert reading.pings == [], "an error reply is not a latency measurement"
 
 
-@pytest.mark.parametrize("said", ["NOAUTH Authentication required.", "the shard closed the connection"])
-async def test_any_other_refusal_is_the_reason_why_there_is_no_reading(said: str) -> None:
-    assert await look(EngineError(said)) == said
+@pytest.mark.parametrize("error_or_reply", ["NOAUTH Authentication required.", "the shard closed the connection"])
+async def test_other_error_is_the_reason_of_a_missing_reading(error_or_reply: str) -> None:
+    assert await read_shard(EngineError(error_or_reply)) == error_or_reply
 
 
-async def test_what_a_ping_took_is_part_of_the_reading() -> None:
-    reading = await look("PONG")
+async def test_reading_contains_the_ping_duration() -> None:
+    reading = await read_shard("PONG")
     assert isinstance(reading, ShardReading)
     assert reading.pings == [1000]
 
@@ -66,48 +66,48 @@ PRIMARY = INFO.replace("slave", "master")
 
 
 @pytest.mark.parametrize(
-    ("said", "cluster", "down"),
+    ("error_or_reply", "cluster", "down"),
     [
         ("cluster_state:ok\r\ncluster_slots_assigned:16384\r\n", True, 0.0),
         ("cluster_state:fail\r\ncluster_slots_assigned:16384\r\n", True, 1.0),
         (EngineError("ERR This instance has cluster support disabled"), False, None),
     ],
 )
-async def test_a_primary_is_asked_whether_it_believes_its_cluster_to_be_whole(
-    said: object, cluster: bool, down: float | None
+async def test_primary_reports_whether_its_cluster_is_down(
+    error_or_reply: object, cluster: bool, down: float | None
 ) -> None:
-    made = _Look(shard(cluster=cluster), InfoReader(), Pings(ProbeRate()))
-    made.begin(Connection("PONG", PRIMARY, said), {})
-    reading = await made.outcome
+    poll = _Look(shard(cluster=cluster), InfoReader(), Pings(ProbeRate()))
+    poll.begin(Connection("PONG", PRIMARY, error_or_reply), {})
+    reading = await poll.outcome
     assert isinstance(reading, ShardReading)
     assert reading.values[SHARD_FIELDS.index("cluster_down")] == down
 
 
-async def test_between_two_cluster_infos_the_last_state_is_used() -> None:
-    made = _Look(shard(), InfoReader(), Pings(ProbeRate()), 1.0)
-    made.begin(Connection("PONG", PRIMARY, EngineError("CLUSTER INFO was sent")), {})
-    reading = await made.outcome
+async def test_last_cluster_state_is_used_between_two_queries() -> None:
+    poll = _Look(shard(), InfoReader(), Pings(ProbeRate()), 1.0)
+    poll.begin(Connection("PONG", PRIMARY, EngineError("CLUSTER INFO was sent")), {})
+    reading = await poll.outcome
     assert isinstance(reading, ShardReading)
     assert reading.values[SHARD_FIELDS.index("cluster_down")] == 1.0
 
 
 @pytest.mark.parametrize(("per_second", "sent"), [(10, 10), (5, 5), (1, 2)])
 async def test_cluster_info_is_sent_less_often_on_a_crowded_machine(per_second: int, sent: int) -> None:
-    """Each primary is asked at once, and again at the latest after five seconds."""
+    """Each primary is queried in the first sample and then at least every five seconds."""
     rate = ProbeRate()
     rate.per_second = per_second
     readings, watched = Readings(rate), shard()
-    counted = Counted("PONG", PRIMARY, "cluster_state:ok\r\n")
-    watched.connection, watched.record.run_id = counted, "r"
+    counting = CountingConnection("PONG", PRIMARY, "cluster_state:ok\r\n")
+    watched.connection, watched.record.run_id = counting, "r"
     readings._classes = SimpleNamespace(known=lambda _: {})  # type: ignore[assignment]
     for _ in range(10):
         [outcome] = await readings.take([watched], 5)
         assert isinstance(outcome, ShardReading)
         assert outcome.values[SHARD_FIELDS.index("cluster_down")] == 0.0
-    assert counted.cluster_infos in (sent, sent + 1)
+    assert counting.cluster_infos in (sent, sent + 1)
 
 
-class Counted(Connection):
+class CountingConnection(Connection):
     closed = False
     cluster_infos = 0
 

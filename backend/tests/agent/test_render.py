@@ -1,4 +1,4 @@
-"""What the two generated files say; that the engine agrees is in driver/test_cluster.py."""
+"""Tests of the generated `valkey.conf` and `nodes.conf`. `driver/test_cluster.py` tests them with the engine."""
 
 import hashlib
 from pathlib import Path
@@ -38,7 +38,7 @@ def peers() -> list[Peer]:
     ]
 
 
-def test_a_shard_on_flash_loads_the_module_with_a_directory_of_its_own() -> None:
+def test_flash_shard_loads_the_module_with_its_directory() -> None:
     flash = Flash(Path('/mnt/fast "one"'), 10**9, Path("/usr/lib/libshardboard_tier.so"))
     tier = TierSpec(ram_limit=1000, flash_limit=90_000_000)
     lines = render.valkey_conf(request(tier=tier).bdb, lone(7), "10.0.0.1", flash).splitlines()
@@ -52,7 +52,7 @@ def test_a_shard_on_flash_loads_the_module_with_a_directory_of_its_own() -> None
     assert not any("tier" in line for line in conf())
 
 
-def test_a_plain_file_lists_all_as_they_shall_be() -> None:
+def test_nodes_conf_lists_all_nodes_of_the_cluster() -> None:
     assert render.nodes_conf(peers(), B) == (
         f"{A} 10.0.0.9:20000@25000,,tls-port=0,shard-id={'1' * 40} master - 0 0 1 disconnected 0-8191\n"
         f"{B} 10.0.0.9:20001@25001,,tls-port=0,shard-id={'2' * 40} myself,master - 0 0 2 connected 8192-16383\n"
@@ -62,7 +62,7 @@ def test_a_plain_file_lists_all_as_they_shall_be() -> None:
     )
 
 
-def test_a_swapped_file_puts_the_replica_in_the_shards_place() -> None:
+def test_swapped_nodes_conf_exchanges_primary_and_replica() -> None:
     lines = render.nodes_conf(peers(), B, swap_with=D).splitlines()
     fields = {line.split(" ")[0]: line.split(" ") for line in lines[:-1]}
     assert (fields[D][2], fields[D][8:]) == ("master", ["8192-16383"])
@@ -72,7 +72,7 @@ def test_a_swapped_file_puts_the_replica_in_the_shards_place() -> None:
     assert lines[-1] == "vars currentEpoch 1 lastVoteEpoch 0"
 
 
-def test_several_ranges_and_single_slots() -> None:
+def test_slot_ranges_and_single_slots_are_listed() -> None:
     [line, _] = render.nodes_conf([peers()[0].model_copy(update={"slots": [(5, 5), (7, 9)]})], A).splitlines()
     assert line.endswith("connected 5 7-9")
 
@@ -80,27 +80,27 @@ def test_several_ranges_and_single_slots() -> None:
 TLS = ShardTls(authorities="authority", certificate="certificate", key="key")
 
 
-def test_a_sealed_shard_listens_by_tls_only() -> None:
+def test_encrypted_shard_listens_only_with_tls() -> None:
     lines = conf(tls=TLS, cluster=True)
     assert "port 0" in lines
     assert f"tls-port {FIRST_PORT + 1}" in lines
     assert f"port {FIRST_PORT + 1}" not in lines
     assert {"tls-auth-clients yes", "tls-replication yes", "tls-cluster yes", "tls-protocols TLSv1.3"} <= set(lines)
-    # Whoever asks over the Unix socket is told the ports in clear: they are the same.
+    # Clients of the Unix socket get the unencrypted ports, so both announced ports are the same.
     assert {f"cluster-announce-{kind}port {FIRST_PORT + 1}" for kind in ("", "tls-")} <= set(lines)
     assert "tls-cluster yes" not in conf(tls=TLS)
     assert "tls-replication yes" in conf(tls=TLS)
     assert not any("tls" in line for line in conf(cluster=True))
 
 
-def test_others_of_a_sealed_cluster_are_known_by_their_tls_ports() -> None:
+def test_peers_of_an_encrypted_cluster_have_tls_ports() -> None:
     lines = render.nodes_conf(peers(), B, tls=True).splitlines()
     assert lines[0].startswith(f"{A} 10.0.0.9:20000@25000,,tcp-port=20000,shard-id=")
     swapped = render.nodes_conf(peers(), B, swap_with=D, tls=True).splitlines()
     assert all("tcp-port=2000" in line for line in swapped[:-1])
 
 
-def test_passwords_are_hashed_where_the_engine_allows() -> None:
+def test_passwords_are_hashed_where_the_engine_allows_it() -> None:
     lines = conf(client_password="open sesame")
     digest = hashlib.sha256(b"open sesame").hexdigest()
     assert f"user default on #{digest} ~* &* {APPLICATION_RIGHTS}" in lines
@@ -135,25 +135,25 @@ def test_passwords_are_hashed_where_the_engine_allows() -> None:
         ({"appendonly": True}, "rdbcompression yes"),
     ],
 )
-def test_settings(changes: dict[str, Any], line: str) -> None:
+def test_settings_are_written_to_the_configuration(changes: dict[str, Any], line: str) -> None:
     assert line in conf(**changes)
 
 
-def test_only_a_replica_outside_cluster_mode_is_told_its_primary() -> None:
+def test_replicaof_is_set_only_outside_cluster_mode() -> None:
     replica = {"role": "slave", "primary": ("10.0.0.2", FIRST_PORT)}
     assert f"replicaof 10.0.0.2 {FIRST_PORT}" in conf(shard=replica)
     assert not any(line.startswith("replicaof") for line in conf(shard=replica, cluster=True))
     assert not any(line.startswith("cluster") for line in conf(shard=replica))
 
 
-def test_the_bus_port_is_always_set_in_cluster_mode() -> None:
+def test_bus_port_is_always_set_in_cluster_mode() -> None:
     lines = conf(cluster=True, peers=peers())
     port = FIRST_PORT + 1
     for line in (f"cluster-port {port + 5000}", f"cluster-announce-port {port}", "cluster-announce-ip 10.0.0.1"):
         assert line in lines
 
 
-def test_slots_are_counted_in_a_cluster_whose_engine_bears_it() -> None:
+def test_slot_counts_are_enabled_in_clusters_if_supported() -> None:
     def counted(*, cluster: bool, counts: bool) -> bool:
         text = render.valkey_conf(request(cluster=cluster).bdb, lone(1), "10.0.0.1", counts_by_slot=counts)
         return "cluster-slot-stats-enabled yes" in text
@@ -163,6 +163,6 @@ def test_slots_are_counted_in_a_cluster_whose_engine_bears_it() -> None:
     assert not counted(cluster=False, counts=True)
 
 
-def test_threads_are_named_when_there_is_more_than_the_main_one() -> None:
+def test_io_threads_are_set_only_above_one() -> None:
     assert "io-threads 3" in conf(io_threads=3)
     assert not any("io-threads" in line for line in conf())

@@ -1,4 +1,4 @@
-"""The agent's own client, against a server that says exactly what the test wants."""
+"""Tests of the RESP client of the agent against a scripted server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ OK = b"+OK\r\n"
 
 
 class Server:
-    """Answers each command by `answer`; None breaks the connection."""
+    """Server that replies to each command with the result of `answer`. None closes the connection."""
 
     def __init__(self) -> None:
         self.answer: Callable[[list[bytes]], bytes | None] = lambda _: OK
@@ -55,20 +55,20 @@ async def connect(tmp_path: Path, own: OwnTraffic | None = None) -> Connection:
     return await Connection.open(tmp_path / "engine.sock", "user", "secret", own or OwnTraffic())
 
 
-async def test_it_logs_in_first(server: Server, tmp_path: Path) -> None:
+async def test_client_authenticates_first(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     assert server.commands == [[b"AUTH", b"user", b"secret"]]
     connection.close()
 
 
-async def test_a_refused_login_leaves_no_connection(server: Server, tmp_path: Path) -> None:
+async def test_rejected_login_leaves_no_connection(server: Server, tmp_path: Path) -> None:
     server.answer = lambda _: b"-WRONGPASS invalid username-password pair\r\n"
     with pytest.raises(EngineError, match="WRONGPASS"):
         await connect(tmp_path)
     await until(lambda: server.closed == 1)
 
 
-async def test_a_login_that_is_given_up_leaves_no_connection(server: Server, tmp_path: Path) -> None:
+async def test_cancelled_login_leaves_no_connection(server: Server, tmp_path: Path) -> None:
     server.answer = lambda _: b""
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
@@ -76,12 +76,12 @@ async def test_a_login_that_is_given_up_leaves_no_connection(server: Server, tmp
     await until(lambda: server.closed == 1)
 
 
-async def test_nobody_listening_is_an_engine_error(tmp_path: Path) -> None:
+async def test_missing_server_raises_engine_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot connect: No such file or directory"):
         await connect(tmp_path)
 
 
-async def test_replies_come_in_the_order_of_the_commands(server: Server, tmp_path: Path) -> None:
+async def test_replies_arrive_in_the_order_of_the_commands(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda command: b"$%d\r\n%s\r\n" % (len(command[1]), command[1])
     texts = [str(number) * 50 for number in range(500)]
@@ -89,7 +89,7 @@ async def test_replies_come_in_the_order_of_the_commands(server: Server, tmp_pat
     connection.close()
 
 
-async def test_replies_may_arrive_in_pieces(server: Server, tmp_path: Path) -> None:
+async def test_replies_can_arrive_in_pieces(server: Server, tmp_path: Path) -> None:
     pieces: list[bytes] = [b"", b"$5\r\nhel", b"lo\r\n+PO", b"NG\r\n"]
     connection = await connect(tmp_path)
     server.answer = lambda _: pieces.pop(0)
@@ -102,7 +102,7 @@ async def test_replies_may_arrive_in_pieces(server: Server, tmp_path: Path) -> N
     connection.close()
 
 
-async def test_an_error_reply_concerns_one_command_only(server: Server, tmp_path: Path) -> None:
+async def test_error_reply_affects_only_its_command(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda command: b"-ERR no\r\n" if command == [b"BAD"] else b":7\r\n"
     good, bad, after = connection.send(("GOOD",)), connection.send(("BAD",)), connection.send(("GOOD",))
@@ -112,7 +112,7 @@ async def test_an_error_reply_concerns_one_command_only(server: Server, tmp_path
     connection.close()
 
 
-async def test_a_waiter_that_left_does_not_shift_the_replies(server: Server, tmp_path: Path) -> None:
+async def test_cancelled_command_does_not_shift_replies(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda command: b"+%s\r\n" % command[0]
     given_up, kept = connection.send(("FIRST",)), connection.send(("SECOND",))
@@ -121,7 +121,7 @@ async def test_a_waiter_that_left_does_not_shift_the_replies(server: Server, tmp
     connection.close()
 
 
-async def test_a_broken_connection_fails_all_who_wait(server: Server, tmp_path: Path) -> None:
+async def test_closed_connection_fails_all_pending_commands(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda command: None if command == [b"THIRD"] else b""
     waiting = [connection.send((name,)) for name in ("FIRST", "SECOND", "THIRD")]
@@ -133,7 +133,7 @@ async def test_a_broken_connection_fails_all_who_wait(server: Server, tmp_path: 
         await connection.execute("PING")
 
 
-async def test_nonsense_breaks_the_connection_instead_of_the_agent(server: Server, tmp_path: Path) -> None:
+async def test_invalid_protocol_data_closes_the_connection(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda _: b"HTTP/1.1 400 Bad Request\r\n"
     with pytest.raises(EngineError):
@@ -141,7 +141,7 @@ async def test_nonsense_breaks_the_connection_instead_of_the_agent(server: Serve
     assert connection.closed
 
 
-async def test_bytes_that_are_no_text_do_not_break_the_connection(server: Server, tmp_path: Path) -> None:
+async def test_reply_that_is_not_utf8_keeps_the_connection_open(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda _: b"$3\r\na\xffb\r\n"
     assert await connection.execute("GET", "key") == "a\ufffdb"
@@ -149,7 +149,7 @@ async def test_bytes_that_are_no_text_do_not_break_the_connection(server: Server
     connection.close()
 
 
-async def test_every_byte_and_command_is_counted(server: Server, tmp_path: Path) -> None:
+async def test_all_bytes_and_commands_are_counted(server: Server, tmp_path: Path) -> None:
     own = OwnTraffic()
     connection = await connect(tmp_path, own)
     await asyncio.gather(*(connection.execute("ping") for _ in range(10)), connection.execute("INFO", "all"))
@@ -158,7 +158,7 @@ async def test_every_byte_and_command_is_counted(server: Server, tmp_path: Path)
     connection.close()
 
 
-async def test_counts_go_on_over_reconnects_as_the_engine_counts_them(tmp_path: Path) -> None:
+async def test_counts_continue_after_reconnects_and_match_the_engine(tmp_path: Path) -> None:
     async with farm(tmp_path) as node:
         await node[1].start(request(lone(1)))
         shard = node[1].shards[1]
@@ -169,7 +169,7 @@ async def test_counts_go_on_over_reconnects_as_the_engine_counts_them(tmp_path: 
         assert f"cmdstat_auth:calls={shard.own.commands['auth']}," in info
 
 
-async def test_a_reply_that_is_waited_for_is_there_at_once_or_comes_later(tmp_path: Path) -> None:
+async def test_ask_and_wait_returns_replies_immediately_or_later(tmp_path: Path) -> None:
     async with farm(tmp_path) as node:
         await node[1].start(request(lone(1)))
         connection = await node[1].shards[1].connect()

@@ -1,4 +1,4 @@
-"""Certificates in a shard's directory, and TLS to its siblings."""
+"""Tests of certificate files of a shard and of TLS connections to other shards of its database."""
 
 import asyncio
 import ssl
@@ -13,39 +13,39 @@ from shardboard.agent.resp import Connection, EngineError
 from shardboard.shard_certificates import ShardCertificates
 
 
-def told(own: ShardCertificates) -> ShardTls:
+def to_shard_tls(own: ShardCertificates) -> ShardTls:
     return ShardTls(authorities=own.trusted, certificate=own.certificate, key=own.key)
 
 
-def test_files_are_private_and_written_once(tmp_path: Path) -> None:
+def test_files_are_private_and_rewritten_only_on_change(tmp_path: Path) -> None:
     own = ShardCertificates.issue()
     assert not sealed.is_sealed(tmp_path)
     assert sealed.seal_of(tmp_path) is None
-    assert sealed.write(tmp_path, told(own))
+    assert sealed.write(tmp_path, to_shard_tls(own))
     assert sealed.is_sealed(tmp_path)
     assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
         sealed.AUTHORITIES: 0o600,
         sealed.IDENTITY: 0o600,
     }
-    assert not sealed.write(tmp_path, told(own))
-    assert sealed.write(tmp_path, told(own.renewed()))
+    assert not sealed.write(tmp_path, to_shard_tls(own))
+    assert sealed.write(tmp_path, to_shard_tls(own.renewed()))
     (tmp_path / sealed.AUTHORITIES).write_bytes(b"\xff\0damaged")
-    assert sealed.write(tmp_path, told(own))
+    assert sealed.write(tmp_path, to_shard_tls(own))
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_key_is_not_shown() -> None:
-    own = told(ShardCertificates.issue())
+def test_key_is_not_in_the_repr() -> None:
+    own = to_shard_tls(ShardCertificates.issue())
     assert own.key not in repr(own)
 
 
-async def serve(directory: Path, address: str, speak: "asyncio.Future[bytes]") -> asyncio.Server:
-    """Lets in who has a certificate of the same authority, answers +OK once, and hands over what was said."""
+async def serve(directory: Path, address: str, received_data: "asyncio.Future[bytes]") -> asyncio.Server:
+    """Serve clients with a certificate of the same CA. Reply +OK once and store the received data in `received_data`."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        said = await reader.read(1000)
+        first_data = await reader.read(1000)
         writer.write(b"+OK\r\n")
-        speak.set_result(said)
+        received_data.set_result(first_data)
         await reader.read()
         writer.close()
 
@@ -56,24 +56,24 @@ async def serve(directory: Path, address: str, speak: "asyncio.Future[bytes]") -
     return await asyncio.start_server(talk, address, 0, ssl=context)
 
 
-async def test_an_agent_reaches_siblings_of_its_shard(tmp_path: Path) -> None:
-    sealed.write(tmp_path, told(ShardCertificates.issue()))
-    said: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+async def test_agent_connects_to_other_shards_of_the_database(tmp_path: Path) -> None:
+    sealed.write(tmp_path, to_shard_tls(ShardCertificates.issue()))
+    first_data: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     address = own_address()
-    server = await serve(tmp_path, address, said)
+    server = await serve(tmp_path, address, first_data)
     port = server.sockets[0].getsockname()[1]
     connection = await Connection.reach(address, port, "ann", "secret", sealed.seal_of(tmp_path))
-    assert b"secret" in await said
+    assert b"secret" in await first_data
     connection.close()
     server.close()
     await server.wait_closed()
 
 
-async def test_of_another_database_it_reaches_none(tmp_path: Path) -> None:
+async def test_agent_cannot_connect_to_shards_of_another_database(tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     for directory in (theirs, ours):
         directory.mkdir()
-        sealed.write(directory, told(ShardCertificates.issue()))
+        sealed.write(directory, to_shard_tls(ShardCertificates.issue()))
     address = own_address()
     server = await serve(theirs, address, asyncio.get_running_loop().create_future())
     with pytest.raises(EngineError, match="cannot connect"):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backend.tests.agent.test_sealed import told
+from backend.tests.agent.test_sealed import to_shard_tls
 from backend.tests.shards import ENGINE, Farm, ask, bring_up, engines_below, farm, layout, own_address, until
 
 from shardboard import probing
@@ -24,7 +24,7 @@ from shardboard.probing import answers
 from shardboard.shard_certificates import ShardCertificates
 
 OWN = ShardCertificates.issue()
-SEALED = replace(ENGINE, tls=told(OWN))
+SEALED = replace(ENGINE, tls=to_shard_tls(OWN))
 pytestmark = pytest.mark.older
 
 
@@ -67,7 +67,7 @@ async def test_shards_answer_siblings_only(nodes: Farm, tmp_path: Path, monkeypa
     [shard, *_] = await born(nodes)
     own, other = process_of(nodes, shard).directory, tmp_path / "other"
     other.mkdir()
-    sealed.write(other, told(ShardCertificates.issue()))
+    sealed.write(other, to_shard_tls(ShardCertificates.issue()))
     assert await said(shard, own) == b"+PONG"
     assert await said(shard, other) == b""
     assert await said(shard, None) == b""
@@ -151,7 +151,7 @@ async def test_a_foreign_engine_joins_no_cluster(nodes: Farm, tmp_path: Path, *,
     before = await _listed(victim)
     home = tmp_path / "foreign"
     home.mkdir()
-    sealed.write(home, told(ShardCertificates.issue()))
+    sealed.write(home, to_shard_tls(ShardCertificates.issue()))
     files = ("--tls-cert-file", sealed.IDENTITY, "--tls-key-file", sealed.IDENTITY)
     seal = ("--tls-ca-cert-file", sealed.AUTHORITIES, *files, "--tls-cluster", "yes") if speaks_tls else ()
     foreign = ForeignEngine(home, 21000, *seal)
@@ -180,8 +180,8 @@ async def test_certificates_are_renewed_while_it_serves(nodes: Farm) -> None:
     primary, replica = process_of(nodes, shards[0]), process_of(nodes, shards[3])
     await ask(primary, "SET", "{06S}before", "1")
     fresh = OWN.renewed()
-    # Only the nodes of the primary are told: its replica and the others go on with what they have.
-    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=told(fresh)))
+    # Only the nodes of the primary are to_shard_tls: its replica and the others go on with what they have.
+    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(fresh)))
     assert {result.reply for result in results if not result.ok} == set()
     assert len(results) == len(nodes[1].shards)
     shown = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
@@ -192,9 +192,10 @@ async def test_certificates_are_renewed_while_it_serves(nodes: Farm) -> None:
     assert await ask(primary, "WAIT", "1", "10000") == 1
     # A second time, and one that does not run finds them at its next start.
     assert all(
-        result.ok for result in await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=told(fresh)))
+        result.ok
+        for result in await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(fresh)))
     )
-    assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=told(fresh))) == []
+    assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=to_shard_tls(fresh))) == []
 
 
 async def test_who_is_just_being_started_is_told_when_it_runs(nodes: Farm) -> None:
@@ -202,7 +203,7 @@ async def test_who_is_just_being_started_is_told_when_it_runs(nodes: Farm) -> No
     [shard, *_] = await born(nodes, replication=False)
     process = process_of(nodes, shard)
     fresh, process.state = OWN.renewed(), "starting"
-    telling = asyncio.create_task(certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=told(fresh))))
+    telling = asyncio.create_task(certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(fresh))))
     await until(lambda: _written(process, fresh))
     assert not telling.done()
     process.state = "running"
@@ -231,10 +232,10 @@ async def _certificate(shard: ShardRef, directory: Path) -> bytes:
 
 async def test_broken_certificates_are_refused_and_the_old_ones_stay_in_use(nodes: Farm) -> None:
     [shard, *_] = await born(nodes, replication=False)
-    broken = told(OWN).model_copy(update={"certificate": "none"})
+    broken = to_shard_tls(OWN).model_copy(update={"certificate": "none"})
     results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=broken))
     assert {result.ok for result in results} == {False}
     assert "TLS" in results[0].reply
     directory = process_of(nodes, shard).directory
-    sealed.write(directory, told(OWN))
+    sealed.write(directory, to_shard_tls(OWN))
     assert await said(shard, directory) == b"+PONG"
