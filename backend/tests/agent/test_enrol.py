@@ -249,9 +249,7 @@ async def test_port_without_tls_is_reported_as_unreachable(console: Console, sta
 
     async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        assert "is unreachable" in await enrol_error(
-            f"https://127.0.0.1:{port}", await new_token(console), state_dir
-        )
+        assert "is unreachable" in await enrol_error(f"https://127.0.0.1:{port}", await new_token(console), state_dir)
 
 
 async def test_reverse_proxy_certificate_for_another_host_is_rejected(console: Console, state_dir: Path) -> None:

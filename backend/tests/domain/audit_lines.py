@@ -1,4 +1,4 @@
-"""A line of the audit trail, as tests have it."""
+"""Audit log entries for tests."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,4 +1,7 @@
-"""Boards for tests of movement: any number of databases on any number of nodes, pairs never on one node."""
+"""Layouts for tests of shard moves.
+
+A layout has any number of databases and nodes. The copies of a pair are never on the same node.
+"""
 
 from hypothesis import strategies as st
 
@@ -15,13 +18,13 @@ def rooms(nodes: int, *, max_shards: int = 100) -> dict[int, Room]:
 def boards(
     draw: st.DrawFn, *, nodes: int = 5, dense: bool | None = None, databases: int = 2, replicated: bool | None = None
 ) -> tuple[Layout, int]:
-    """A board, and how many nodes it has. Copies are laid anywhere."""
+    """Return a layout with copies on random nodes, and its number of nodes."""
     count = draw(st.integers(2, nodes))
     bases, copies = [], []
     for bdb in range(1, draw(st.integers(1, databases)) + 1):
         copied = draw(st.booleans()) if replicated is None else replicated
-        flavour = draw(st.booleans()) if dense is None else dense
-        bases.append(LayoutDatabase(bdb, f"db{bdb}", dense=flavour, copies=2 if copied else 1))
+        is_dense = draw(st.booleans()) if dense is None else dense
+        bases.append(LayoutDatabase(bdb, f"db{bdb}", dense=is_dense, copies=2 if copied else 1))
         for pair in range(draw(st.integers(1, 6))):
             holders = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
             copies += [
@@ -32,7 +35,7 @@ def boards(
 
 
 def fill(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, Room]) -> Layout:
-    """A board on which the copies take their room."""
+    """Return a layout in which the copies count toward the number of shards of their nodes."""
     held = {
         uid: Room(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)
         for uid, room in free.items()
@@ -41,21 +44,21 @@ def fill(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, Room])
 
 
 def clone(layout: Layout, without: int | None = None) -> Layout:
-    """The same board, and one node less that takes shards."""
+    """Return a copy of the layout, in which the node `without` accepts no shards."""
     free = {uid: room for uid, room in layout._rooms.items() if uid != without}
     return Layout(layout.copies.values(), layout.databases.values(), free)
 
 
 def play(layout: Layout, moves: list[Move]) -> None:
-    """Make the moves one by one, as the engines would; pairs stay apart and led at every step."""
+    """Apply the moves one by one. At every step each pair has one primary and no two copies on the same node."""
     for move in moves:
         if move.leads is not None:
             assert layout.copies[move.leads].ready
             layout.lead(move.leads)
         if move.to is not None:
-            leaving = layout.copies[move.leaves] if move.leaves is not None else None
+            removed = layout.copies[move.leaves] if move.leaves is not None else None
             newcomer = layout.add(move.bdb, move.pair, move.to)
-            if move.takes_lead or (leaving is not None and leaving.leads):
+            if move.takes_lead or (removed is not None and removed.leads):
                 layout.lead(newcomer.uid)
         if move.leaves is not None:
             assert not layout.copies[move.leaves].leads

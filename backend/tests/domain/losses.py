@@ -1,4 +1,4 @@
-"""A node that went down and came back, as the log and the proxies tell it. Seconds count from when it was found down."""
+"""Events and outages of a node that went down and returned. Seconds are relative to the detection of the failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Event:
 
 @dataclass
 class SeenOutage:
-    """Of a proxy on node 1, unless told otherwise; seconds of its own clock."""
+    """Outage reported by a proxy, by default on node 1. Times are in seconds of the clock of that node."""
 
     noticed: float
     last: float | None
@@ -113,7 +113,7 @@ def failover(uid: int, lost: int, promoted: int, seconds: float = 0.22, behind: 
 
 
 def resync(uid: int, shard: int, seconds: float, took: float | None = 10, **details: Any) -> Event:
-    told = {
+    defaults = {
         "pair": shard - 1,
         "primary": shard + 6,
         "open": took is None,
@@ -130,7 +130,7 @@ def resync(uid: int, shard: int, seconds: float, took: float | None = 10, **deta
         bdb_uid=1,
         node_uid=2,
         shard_uid=shard,
-        details=told | {"phases": []} | details,
+        details=defaults | {"phases": []} | details,
     )
 
 

@@ -8,11 +8,11 @@ from shardboard.domain.acl_rules import GUARD, Malformed, for_engine, parse
 
 
 @pytest.mark.parametrize("built_in", acl_rules.BUILT_IN.values(), ids=lambda each: each.name)
-def test_what_is_built_in_is_well_formed(built_in: acl_rules.Acl) -> None:
+def test_built_in_acls_are_valid(built_in: acl_rules.Acl) -> None:
     assert parse(built_in.acl) == built_in.acl.split()
 
 
-def test_words_are_those_of_the_engine() -> None:
+def test_rules_are_normalized_to_the_engine_syntax() -> None:
     acl = "+GET -config|set +@Read ~orders:* %r~ro:* &news:* allkeys (+set ~drafts:*)"
     assert parse(acl) == [
         "+get",
@@ -27,7 +27,7 @@ def test_words_are_those_of_the_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("acl", "says"),
+    ("acl", "expected"),
     [
         ("", "An ACL must contain at least one rule"),
         ("+@read ()", "must contain at least one rule"),
@@ -43,34 +43,34 @@ def test_words_are_those_of_the_engine() -> None:
         ("~" + "x" * 5000, "at most"),
     ],
 )
-def test_what_is_wrong_is_said(acl: str, says: str) -> None:
-    with pytest.raises(Malformed, match=says):
+def test_invalid_rules_are_rejected_with_a_reason(acl: str, expected: str) -> None:
+    with pytest.raises(Malformed, match=expected):
         parse(acl)
 
 
-def test_a_password_is_not_repeated() -> None:
-    with pytest.raises(Malformed) as told:
+def test_error_does_not_contain_the_password() -> None:
+    with pytest.raises(Malformed) as error:
         parse("+@all >correct-horse")
-    assert "correct" not in str(told.value)
+    assert "correct" not in str(error.value)
 
 
-def test_administration_is_nobodys() -> None:
+def test_administration_commands_are_always_denied() -> None:
     words = for_engine("+@all ~* (+@all ~x)", all_channels=False)
     assert words == ["+@all", "~*", f"(+@all ~x {' '.join(GUARD)})", *GUARD]
 
 
-def test_applications_without_a_user_are_kept_from_the_same() -> None:
+def test_default_user_has_the_same_restrictions() -> None:
     assert APPLICATION_RIGHTS.split() == ["+@all", *GUARD]
 
 
-def test_channels_follow_the_policy_unless_the_list_says() -> None:
+def test_channels_follow_the_policy_unless_the_rules_name_them() -> None:
     assert for_engine("+@all ~*", all_channels=True)[0] == "allchannels"
     assert "allchannels" not in for_engine("+@all ~* &news", all_channels=True)
     assert "allchannels" not in for_engine("+@all ~* resetchannels", all_channels=True)
 
 
 @given(st.text())
-def test_anything_is_refused_or_ends_with_the_guard(acl: str) -> None:
+def test_arbitrary_rules_are_rejected_or_end_with_the_guard(acl: str) -> None:
     try:
         words = for_engine(acl, all_channels=False)
     except Malformed:
@@ -79,6 +79,6 @@ def test_anything_is_refused_or_ends_with_the_guard(acl: str) -> None:
     assert all(word.endswith(f" {' '.join(GUARD)})") for word in words if word.startswith("("))
 
 
-def test_what_a_database_disables_comes_last_in_every_selector() -> None:
-    told = for_engine("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
-    assert told == ["+@all", "~*", f"(+get ~x {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]
+def test_disabled_commands_come_last_in_every_selector() -> None:
+    words = for_engine("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
+    assert words == ["+@all", "~*", f"(+get ~x {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]

@@ -1,21 +1,21 @@
-"""Which published weaknesses a version has."""
+"""Tests of the security advisories that affect an engine version."""
 
 import pytest
 
 from shardboard.domain.advisories import ADVISORIES, of_version
 
 
-def test_the_first_fixed_release_of_a_series_has_none_of_that_advisory() -> None:
+def test_first_fixed_release_of_a_series_is_not_affected() -> None:
     for advisory in ADVISORIES:
         for (major, minor), patch in advisory.fixed.items():
             assert advisory not in of_version(f"{major}.{minor}.{patch}")
             assert advisory in of_version(f"{major}.{minor}.{patch - 1}")
 
 
-def test_advisories_come_in_the_order_of_publication() -> None:
+def test_advisories_are_sorted_by_publication_date() -> None:
     assert [advisory.published for advisory in ADVISORIES] == sorted(advisory.published for advisory in ADVISORIES)
 
 
 @pytest.mark.parametrize("version", ["9.1.2", "9.2.0", "10.0.0", "", "unknown", "9.1"])
-def test_no_weakness_is_known_of_these(version: str) -> None:
+def test_fixed_and_unknown_versions_have_no_advisories(version: str) -> None:
     assert of_version(version) == []

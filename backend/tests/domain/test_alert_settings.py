@@ -1,11 +1,11 @@
-"""Which alerts are wanted."""
+"""Tests of the alert thresholds of databases, nodes and the cluster."""
 
 from shardboard.domain import alert_settings
 from shardboard.domain.alert_settings import OFF, Setting
 from shardboard.domain.cluster_settings import ClusterSettings
 
 
-def test_a_database_has_all_of_its_alerts_and_they_are_off() -> None:
+def test_alerts_of_a_database_are_off_by_default() -> None:
     found = alert_settings.of_bdb({})
     assert set(found) == set(alert_settings.BDB_DEFAULTS)
     assert not any(setting.enabled for setting in found.values())
@@ -14,14 +14,14 @@ def test_a_database_has_all_of_its_alerts_and_they_are_off() -> None:
     )
 
 
-def test_what_a_store_holds_by_mistake_ends_nothing() -> None:
+def test_invalid_stored_settings_are_ignored() -> None:
     found = alert_settings.of_bdb({"bdb_size": {"enabled": "yes", "threshold": "much"}, "bdb_of_tomorrow": 1})
     assert found == alert_settings.of_bdb({})
 
 
-def test_nodes_and_the_cluster_have_those_of_the_cluster_settings() -> None:
-    wanted = ClusterSettings.of({}).alert_settings
-    node, cluster = alert_settings.of("node", wanted), alert_settings.of("cluster", wanted)
+def test_nodes_and_cluster_use_the_cluster_settings() -> None:
+    stored = ClusterSettings.of({}).alert_settings
+    node, cluster = alert_settings.of("node", stored), alert_settings.of("cluster", stored)
     assert node["node_persistent_storage"] == Setting(enabled=True, threshold=70.0)
     assert node["node_memory"] == OFF
     assert cluster["cluster_node_operation_failed"] == Setting(enabled=True)

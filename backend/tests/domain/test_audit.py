@@ -1,4 +1,4 @@
-"""The chain of the audit trail: whatever is done to the lines shows."""
+"""Tests of the hash chain of the audit log, which detects every change of its entries."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -28,19 +28,19 @@ def check(stored: list[tuple[Line, str]], ends: Ends, sealed: str | None = None,
     return found.faults
 
 
-def whole(count: int = 5) -> tuple[list[tuple[Line, str]], Ends]:
+def intact_log(count: int = 5) -> tuple[list[tuple[Line, str]], Ends]:
     stored = chain([Line(uid, time=NOON + timedelta(seconds=uid)) for uid in range(1, count + 1)])
     return stored, Ends(first=1, before="", last=count, link=stored[-1][1] if stored else "")
 
 
-def test_a_whole_trail_has_no_faults() -> None:
-    stored, ends = whole()
+def test_intact_log_has_no_faults() -> None:
+    stored, ends = intact_log()
     assert check(stored, ends) == []
     assert check([], Ends()) == []
 
 
-def test_the_oldest_lines_may_go() -> None:
-    stored, ends = whole()
+def test_oldest_entries_can_be_deleted() -> None:
+    stored, ends = intact_log()
     assert check(stored[2:], replace(ends, first=3, before=stored[1][1])) == []
 
 
@@ -59,54 +59,54 @@ def test_the_oldest_lines_may_go() -> None:
     ],
 )
 @pytest.mark.parametrize("at", [0, 2, 4])
-def test_every_change_of_a_line_shows(change: dict[str, str], at: int) -> None:
-    stored, ends = whole()
-    line, known = stored[at]
-    stored[at] = (replace(line, **change), known)
+def test_every_change_of_an_entry_is_detected(change: dict[str, str], at: int) -> None:
+    stored, ends = intact_log()
+    line, entry_link = stored[at]
+    stored[at] = (replace(line, **change), entry_link)
     assert check(stored, ends) == [f"Line {at + 1} was changed."]
 
 
-def test_texts_that_move_from_one_place_to_the_next_are_a_change() -> None:
+def test_text_moved_between_fields_changes_the_link() -> None:
     assert link(KEY, "", Line(1, code="ab", detail="c")) != link(KEY, "", Line(1, code="a", detail="bc"))
 
 
-def test_a_changed_line_with_another_link_shows_at_the_next() -> None:
-    stored, ends = whole()
+def test_forged_link_is_detected_in_the_next_entry() -> None:
+    stored, ends = intact_log()
     stored[1] = (stored[1][0], "0" * 64)
     assert check(stored, ends) == ["Line 2 was changed.", "Line 3 was changed."]
 
 
-def test_the_last_line_cannot_have_another_link() -> None:
-    stored, ends = whole()
+def test_forged_link_of_the_last_entry_is_detected() -> None:
+    stored, ends = intact_log()
     stored[4] = (stored[4][0], "0" * 64)
     assert check(stored, ends) == ["Line 5 was changed."]
 
 
-def test_missing_lines_show_wherever_they_were() -> None:
-    stored, ends = whole()
+def test_missing_entries_are_detected_at_any_position() -> None:
+    stored, ends = intact_log()
     assert check(stored[1:], ends) == ["Line 1 is missing."]
     assert check(stored[:1] + stored[3:], ends) == ["Lines 2 to 3 are missing."]
     assert check(stored[:4], ends) == ["Line 5 is missing."]
     assert check([], ends) == ["Lines 1 to 5 are missing."]
 
 
-def test_who_lacks_the_key_cannot_move_the_ends() -> None:
-    stored, ends = whole()
+def test_ends_cannot_be_moved_without_the_key() -> None:
+    stored, ends = intact_log()
     shorter = replace(ends, last=4, link=stored[3][1])
-    told = "The stored positions of the first and last line were changed."
-    assert check(stored[:4], shorter, sealed=seal(KEY, ends)) == [told]
-    assert check(stored[:4], shorter, sealed=seal(OTHER, shorter)) == [told]
-    assert check(stored[2:], replace(ends, first=3, before=stored[1][1]), sealed=seal(KEY, ends)) == [told]
+    expected = "The stored positions of the first and last line were changed."
+    assert check(stored[:4], shorter, sealed=seal(KEY, ends)) == [expected]
+    assert check(stored[:4], shorter, sealed=seal(OTHER, shorter)) == [expected]
+    assert check(stored[2:], replace(ends, first=3, before=stored[1][1]), sealed=seal(KEY, ends)) == [expected]
 
 
-def test_who_lacks_the_key_cannot_write_another_trail() -> None:
+def test_log_cannot_be_forged_without_the_key() -> None:
     forged = chain([Line(1), Line(2, username="somebody")], OTHER)
     faults = check(forged, Ends(last=2, link=forged[-1][1]), sealed=seal(OTHER, Ends(last=2, link=forged[-1][1])))
     assert len(faults) == 3
 
 
-def test_lines_from_outside_the_ends_show() -> None:
-    stored, ends = whole()
+def test_entries_outside_the_ends_are_detected() -> None:
+    stored, ends = intact_log()
     assert check(stored, replace(ends, first=3, before=stored[1][1])) == [
         "Line 1 is from before the start of the audit log.",
         "Line 2 is from before the start of the audit log.",
@@ -115,42 +115,42 @@ def test_lines_from_outside_the_ends_show() -> None:
     assert check(beyond, ends) == ["Line 9 is from after the end of the audit log."]
 
 
-def test_a_trail_that_was_begun_anew_says_so() -> None:
+def test_restarted_log_is_reported() -> None:
     stored = chain([Line(1)])
     lost = Ends(before="lost", last=1, link=link(KEY, "lost", Line(1)))
-    told = "The stored positions of the first and last line were removed and created again."
-    assert check([(stored[0][0], lost.link)], lost) == [told]
+    expected = "The stored positions of the first and last line were removed and created again."
+    assert check([(stored[0][0], lost.link)], lost) == [expected]
 
 
-def test_without_its_key_nothing_is_whole() -> None:
-    stored, ends = whole()
+def test_missing_key_is_reported() -> None:
+    stored, ends = intact_log()
     found = Check(None, ends, seal(KEY, ends))
-    for line, known in stored:
-        found.follow(line, known)
+    for line, entry_link in stored:
+        found.follow(line, entry_link)
     found.end()
     assert found.faults == ["The key of the audit log was removed from the store."]
 
 
-def test_faults_are_bounded() -> None:
-    stored, ends = whole(200)
-    assert len(check([(replace(line, code="x"), known) for line, known in stored], ends)) == MOST_FAULTS
+def test_number_of_faults_is_limited() -> None:
+    stored, ends = intact_log(200)
+    assert len(check([(replace(line, code="x"), entry_link) for line, entry_link in stored], ends)) == MOST_FAULTS
 
 
 @given(st.lists(st.text(max_size=20), min_size=2, max_size=12), st.data())
-def test_no_order_but_the_one_that_was_written_is_whole(details: list[str], data: st.DataObject) -> None:
+def test_every_removed_entry_is_detected(details: list[str], data: st.DataObject) -> None:
     stored = chain([Line(uid, detail=detail) for uid, detail in enumerate(details, 1)])
     ends = Ends(last=len(stored), link=stored[-1][1])
     assert check(stored, ends) == []
-    kept = data.draw(
+    kept_indexes = data.draw(
         st.lists(st.sampled_from(range(len(stored))), unique=True).filter(lambda it: len(it) < len(stored))
     )
-    assert check([stored[index] for index in sorted(kept)], ends) != []
+    assert check([stored[index] for index in sorted(kept_indexes)], ends) != []
 
 
 @given(st.sampled_from(sorted(LONGEST)), st.text(max_size=3000))
-def test_texts_fit_on_a_line(name: str, text: str) -> None:
-    shown = fit(name, text)
-    assert len(shown) <= LONGEST[name]
-    assert shown.isprintable()
+def test_texts_are_shortened_to_one_line(name: str, text: str) -> None:
+    shortened = fit(name, text)
+    assert len(shortened) <= LONGEST[name]
+    assert shortened.isprintable()
     if text.isprintable() and len(text) <= LONGEST[name]:
-        assert shown == text
+        assert shortened == text

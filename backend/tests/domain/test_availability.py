@@ -1,4 +1,4 @@
-"""Whether clients can use a database."""
+"""Tests of the availability of databases for clients."""
 
 import pytest
 
@@ -17,11 +17,11 @@ PRIMARIES = [Copy(pair, True, True) for pair in range(3)]
         ([*PRIMARIES[:2], Copy(2, False, True)], True, ["shard_unreachable"]),
         ([], False, ["shard_unreachable", "port_unbound"]),
     ],
-    ids=["well", "no proxy", "primary down", "promoted", "no primary", "nothing"],
+    ids=["healthy", "no proxy", "primary down", "promoted", "no primary", "no shards"],
 )
-def test_faults(copies: list[Copy], bound: bool, expected: list[AvailabilityFault]) -> None:
+def test_faults_of_a_database_are_reported(copies: list[Copy], bound: bool, expected: list[AvailabilityFault]) -> None:
     assert faults(copies, bound=bound) == expected
 
 
-def test_pairs_whose_replicas_are_behind() -> None:
+def test_pairs_with_replicas_out_of_sync_are_reported() -> None:
     assert behind([*PRIMARIES, Copy(0, False, True), Copy(2, False, False), Copy(1, False, False)]) == [1, 2]

@@ -1,4 +1,4 @@
-"""What makes a wanted database valid."""
+"""Tests of the validation of databases."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from shardboard.services.bdb_creation import complete
 GIB = 2**30
 
 
-def wanted(**given: Any) -> dict[str, Any]:
-    return complete({"name": "db", "memory_size": GIB, **given}, Policy())
+def complete_spec(**spec: Any) -> dict[str, Any]:
+    return complete({"name": "db", "memory_size": GIB, **spec}, Policy())
 
 
-def around(**changes: Any) -> Surroundings:
+def cluster_context(**changes: Any) -> Surroundings:
     empty: dict[str, Any] = {
         "taken_uids": set(),
         "reached_uids": set(),
@@ -30,13 +30,13 @@ def around(**changes: Any) -> Surroundings:
     return Surroundings(**{**empty, **changes})
 
 
-def code_of(**given: Any) -> str | None:
-    fault = bdb_rules.of_itself(wanted(**given))
+def code_of(**spec: Any) -> str | None:
+    fault = bdb_rules.of_itself(complete_spec(**spec))
     return fault.code if fault else None
 
 
 @pytest.mark.parametrize(
-    "given",
+    "spec",
     [
         {},
         {"name": "a"},
@@ -70,12 +70,12 @@ def code_of(**given: Any) -> str | None:
         },
     ],
 )
-def test_valid(given: dict[str, Any]) -> None:
-    assert bdb_rules.of_itself(wanted(**given)) is None
+def test_valid_databases_are_accepted(spec: dict[str, Any]) -> None:
+    assert bdb_rules.of_itself(complete_spec(**spec)) is None
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("spec", "code"),
     [
         ({"io_threads": -1}, "bad_request"),
         ({"io_threads": 129}, "bad_request"),
@@ -147,37 +147,37 @@ def test_valid(given: dict[str, Any]) -> None:
         ({"uid": -1}, "bad_request"),
     ],
 )
-def test_invalid(given: dict[str, Any], code: str) -> None:
-    assert code_of(**given) == code
+def test_invalid_databases_are_rejected(spec: dict[str, Any], code: str) -> None:
+    assert code_of(**spec) == code
 
 
-def test_what_a_shard_on_flash_may_take() -> None:
-    given = wanted(bigstore=True, memory_size=40 * GIB, sharding=True, shards_count=2, replication=True)
-    assert given["bigstore_ram_size"] == 4 * GIB
-    assert bdb_rules.share(given) == flash.Share(GIB, 9 * GIB)
-    assert bdb_rules.share(wanted(memory_size=20 * GIB, replication=True)) == flash.Share(10 * GIB)
+def test_memory_is_shared_between_shards_on_flash() -> None:
+    spec = complete_spec(bigstore=True, memory_size=40 * GIB, sharding=True, shards_count=2, replication=True)
+    assert spec["bigstore_ram_size"] == 4 * GIB
+    assert bdb_rules.share(spec) == flash.Share(GIB, 9 * GIB)
+    assert bdb_rules.share(complete_spec(memory_size=20 * GIB, replication=True)) == flash.Share(10 * GIB)
 
 
-def test_a_refused_ram_size_is_told_with_the_arithmetic() -> None:
-    fault = bdb_rules.of_itself(wanted(bigstore=True, bigstore_ram_size=2**20, replication=True))
+def test_error_for_ram_size_explains_the_calculation() -> None:
+    fault = bdb_rules.of_itself(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
     assert fault is not None
     assert "shared by 2 shards" in fault.sentence
     assert f"give {2 * flash.MIN_SHARD_RAM} or more" in fault.sentence
 
 
-def test_among_others() -> None:
-    def code(around: Surroundings, **given: Any) -> str | None:
-        fault = bdb_rules.among_others(wanted(**given), around)
+def test_conflicts_with_the_cluster_are_rejected() -> None:
+    def code(cluster_context: Surroundings, **spec: Any) -> str | None:
+        fault = bdb_rules.among_others(complete_spec(**spec), cluster_context)
         return fault.code if fault else None
 
-    assert code(around()) is None
-    assert code(around(taken_uids={7}), uid=7) == "uid_exists"
-    assert code(around(reached_uids={7}), uid=7) == "uid_exists"
-    assert code(around(taken_ports=(12000,)), port=12000) == "port_unavailable"
-    assert code(around(reserved_ports=(12000,)), port=12000) == "port_unavailable"
-    assert code(around(eligible_nodes=(1,)), replication=True) == "replication_node_violation"
-    assert code(around(eligible_nodes=(1,))) is None
-    assert code(around(), use_nodes=["9"]) == "bad_request"
+    assert code(cluster_context()) is None
+    assert code(cluster_context(taken_uids={7}), uid=7) == "uid_exists"
+    assert code(cluster_context(reached_uids={7}), uid=7) == "uid_exists"
+    assert code(cluster_context(taken_ports=(12000,)), port=12000) == "port_unavailable"
+    assert code(cluster_context(reserved_ports=(12000,)), port=12000) == "port_unavailable"
+    assert code(cluster_context(eligible_nodes=(1,)), replication=True) == "replication_node_violation"
+    assert code(cluster_context(eligible_nodes=(1,))) is None
+    assert code(cluster_context(), use_nodes=["9"]) == "bad_request"
 
 
 @given(st.sets(st.integers(bdb_rules.PORT_FIRST, bdb_rules.PORT_LAST), max_size=50))
@@ -189,7 +189,7 @@ def test_assigned_port_is_free_and_in_range(taken: set[int]) -> None:
     assert bdb_rules.PORT_FIRST <= port <= bdb_rules.PORT_LAST
 
 
-def test_ports_run_out() -> None:
+def test_port_assignment_wraps_and_reports_exhaustion() -> None:
     assert bdb_rules.first_free_port(range(12000, 20000)) == 10000
     assert bdb_rules.first_free_port(range(10000, 20000)) is None
 
@@ -210,11 +210,11 @@ def test_ports_run_out() -> None:
         }
     )
 )
-def test_every_fault_is_a_sentence_with_a_code_and_a_field(given: dict[str, Any]) -> None:
-    fault = bdb_rules.of_itself(wanted(**given))
+def test_every_fault_has_a_sentence_a_code_and_a_field(spec: dict[str, Any]) -> None:
+    fault = bdb_rules.of_itself(complete_spec(**spec))
     if fault is None:
-        assert 1 <= given["shards_count"] <= 512
-        assert given["memory_size"] >= 0
+        assert 1 <= spec["shards_count"] <= 512
+        assert spec["memory_size"] >= 0
     else:
         assert fault.code.replace("_", "").isalpha()
         assert fault.sentence.endswith(".")

@@ -1,4 +1,4 @@
-"""The curve of latency by percentile."""
+"""Tests of the latency curve by percentile."""
 
 import math
 
@@ -11,7 +11,7 @@ from shardboard.domain.benchmark_percentiles import curve
 from shardboard.domain.histogram import Histogram
 
 
-def test_nothing_measured_has_no_curve() -> None:
+def test_empty_histogram_has_no_curve() -> None:
     assert curve(Histogram(), None) == []
 
 
@@ -31,7 +31,7 @@ def test_named_percentiles_are_exact() -> None:
 
 
 @given(st.dictionaries(st.integers(0, 10**7), st.integers(1, 10**6), min_size=1))
-def test_it_rises_and_ends_with_the_slowest(counts: dict[int, int]) -> None:
+def test_curve_rises_and_ends_with_the_maximum(counts: dict[int, int]) -> None:
     points = curve(Histogram.of(counts.items()), max(counts))
     assert [point["percentile"] for point in points] == sorted({point["percentile"] for point in points})
     assert [point["ms"] for point in points] == sorted(point["ms"] for point in points)
@@ -40,21 +40,21 @@ def test_it_rises_and_ends_with_the_slowest(counts: dict[int, int]) -> None:
     assert len(points) <= 10 * decades + 5
 
 
-def test_a_phase_shorter_than_a_second_has_all_figures() -> None:
+def test_phase_shorter_than_a_second_has_all_figures() -> None:
     last = load_double.end(1.0, 0.4, 100, max_us=900.0, histogram={"200": 95, "900": 5})
     found = benchmark_results.result([], [load_double.begin(0.6)], [last])
     assert (found["p90_ms"], found["max_ms"], found["percentiles"][-1]["ms"]) == (0.2, 0.9, 0.9)
 
 
-def test_seconds_are_read_where_a_generator_tells_no_whole() -> None:
+def test_seconds_are_used_if_the_end_has_no_histogram() -> None:
     found = benchmark_results.result([load_double.second(0, 1.0)], [], [load_double.end(1.0, 1.0, 1000)])
     assert (found["p90_ms"], found["percentiles"][-1]["ms"]) == (0.2, 0.2)
 
 
-def test_repetitions_are_added_up() -> None:
-    quick, slow = (
+def test_histograms_of_repetitions_are_added() -> None:
+    fast, slow = (
         benchmark_results.measured([load_double.second(0, 1.0, ops=1000, micros=micros)], [], [])[1]
         for micros in (100, 900)
     )
-    points = {point["percentile"]: point["ms"] for point in benchmark_results.percentiles([quick, slow])}
+    points = {point["percentile"]: point["ms"] for point in benchmark_results.percentiles([fast, slow])}
     assert (points[50.0], points[75.0], points[100.0]) == (0.1, 0.9, 0.9)

@@ -1,4 +1,4 @@
-"""Seconds of several generators put together."""
+"""Tests of combining the seconds of several load generators."""
 
 from backend.tests import load_double
 
@@ -6,49 +6,49 @@ from shardboard.domain import benchmark_plan, benchmark_results, benchmark_secon
 from shardboard.domain.benchmark_plan import Step
 
 
-def test_percentiles_come_from_added_histograms() -> None:
-    quick, slow = load_double.second(0, 1.0, ops=990, micros=100), load_double.second(0, 1.2, ops=10, micros=9000)
-    [(t, both)] = benchmark_seconds.by_second([quick, slow])
+def test_percentiles_are_computed_from_added_histograms() -> None:
+    fast, slow = load_double.second(0, 1.0, ops=990, micros=100), load_double.second(0, 1.2, ops=10, micros=9000)
+    [(t, both)] = benchmark_seconds.by_second([fast, slow])
     row = both.row()
     assert (t, row["ops"], row["p50_ms"], row["p99_ms"], row["p999_ms"]) == (0, 1000, 0.1, 0.1, 9.0)
     assert row["average_ms"] == (990 * 100 + 10 * 9000) / 1000 / 1000
 
 
-def test_a_second_that_nobody_told_is_a_gap() -> None:
+def test_second_without_report_is_a_gap() -> None:
     seconds = benchmark_seconds.by_second([load_double.second(t, 10.0 + t) for t in (0, 1, 4)])
     assert benchmark_seconds.columns(seconds)["ops"] == [1000, 1000, None, None, 1000]
     assert benchmark_seconds.times(seconds) == [10.0, 11.0, 12.0, 13.0, 14.0]
 
 
-def test_lines_that_make_no_sense_count_as_nothing() -> None:
-    strange = {"t": -1, "ops": "x", "errors": [1], "histogram": {"a": 1, "5": -2}, "threads_cpu": None, "max_us": True}
-    [(_, found)] = benchmark_seconds.by_second([strange])
+def test_invalid_values_are_counted_as_zero() -> None:
+    invalid = {"t": -1, "ops": "x", "errors": [1], "histogram": {"a": 1, "5": -2}, "threads_cpu": None, "max_us": True}
+    [(_, found)] = benchmark_seconds.by_second([invalid])
     assert found.row()["ops"] == 0
     assert found.row()["p99_ms"] is None
 
 
-def test_what_was_not_told_is_not_known() -> None:
-    """memtier_benchmark tells kinds of commands and percentiles at its end only."""
+def test_values_missing_from_seconds_are_unknown() -> None:
+    """memtier_benchmark reports command kinds and percentiles only at the end."""
     lines = [{"kind": "second", "t": t, "at": t + 1.0, "ops": 100, "average_us": 200.0, "errors": {}} for t in range(2)]
-    told = benchmark_seconds.columns(benchmark_seconds.by_second(lines))
-    assert (told["ops"], told["average_ms"]) == ([100, 100], [0.2, 0.2])
-    assert (told["reads"], told["redirected"], told["p99_ms"]) == ([None, None],) * 3
+    reported = benchmark_seconds.columns(benchmark_seconds.by_second(lines))
+    assert (reported["ops"], reported["average_ms"]) == ([100, 100], [0.2, 0.2])
+    assert (reported["reads"], reported["redirected"], reported["p99_ms"]) == ([None, None],) * 3
     ended = load_double.end(2.0, 2.0, 200, reads=150, writes=50, redirected=3, histogram={"190": 198, "900": 2})
     found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
     assert (found["reads"], found["writes"], found["redirected"]) == (150, 50, 3)
     assert (found["p90_ms"], found["percentiles"][-1]["ms"]) == (0.19, 0.9)
 
 
-def test_the_end_counts_where_seconds_were_thrown_away() -> None:
+def test_end_totals_are_used_if_seconds_were_discarded() -> None:
     lines = [load_double.second(t, t + 1.0) for t in range(4)]
     ended = load_double.end(4.0, 2.0, 2000)
     found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
     assert (found["ops"], found["ops_per_second"]) == (2000, 1000.0)
     lost = benchmark_results.result(lines, [load_double.begin(0.0)] * 2, [ended])
-    assert lost["ops"] == 4000, "another generator ended without a last line"
+    assert lost["ops"] == 4000, "another generator ended without an end line"
 
 
-def test_an_outage_is_told_as_it_was() -> None:
+def test_outage_and_its_verdict_are_reported() -> None:
     lines = [load_double.second(0, 1.0), load_double.second(1, 2.0, ops=0, errors={"CLUSTERDOWN": 7})]
     outage = {
         "shard": "a:1",
@@ -67,17 +67,17 @@ def test_an_outage_is_told_as_it_was() -> None:
     assert [each["kept"] for each in verdict["limits"]] == [False, True]
 
 
-def test_a_generator_without_a_processor_left_is_named() -> None:
+def test_generator_with_saturated_cpu_is_a_bottleneck() -> None:
     busy = [load_double.second(t, t + 1.0, threads_cpu=[0.2, 0.97]) for t in range(3)]
     assert benchmark_results.result(busy, [], [])["generator"]["is_bottleneck"] is True
     idle = [load_double.second(t, t + 1.0, threads_cpu=[0.2, 0.3]) for t in range(3)]
     assert benchmark_results.result(idle, [], [])["generator"]["is_bottleneck"] is False
 
 
-def test_steps_and_shares() -> None:
+def test_steps_and_shares_of_generators_are_planned() -> None:
     assert benchmark_plan.steps(2, 2) == [Step(0, 0), Step(1, 0), Step(1, 1)]
-    told = {"rate": 90, "key_pattern": "P:P", "key_minimum": 1, "key_maximum": 10}
-    shares = [benchmark_plan.share(told, index, 3) for index in range(3)]
+    options = {"rate": 90, "key_pattern": "P:P", "key_minimum": 1, "key_maximum": 10}
+    shares = [benchmark_plan.share(options, index, 3) for index in range(3)]
     assert [(each["rate"], each["key_minimum"], each["key_maximum"]) for each in shares] == [
         (30, 1, 3),
         (30, 4, 7),

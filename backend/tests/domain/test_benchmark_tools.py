@@ -1,12 +1,12 @@
-"""What a run's load generator is told, and what is said about it before."""
+"""Tests of the arguments of load generators and of the warnings before a run."""
 
 from shardboard.domain import benchmark_tools
 from shardboard.domain.benchmark_tools import MEMTIER, OWN
 
 
-def test_ours_is_told_all_addresses_of_an_aware_database() -> None:
-    told = benchmark_tools.arguments(OWN, "a", 10000, ["a", "b"], {"key_minimum": 0, "clients": 2})
-    assert told == [
+def test_built_in_generator_gets_all_cluster_addresses() -> None:
+    options = benchmark_tools.arguments(OWN, "a", 10000, ["a", "b"], {"key_minimum": 0, "clients": 2})
+    assert options == [
         "--server=a",
         "--port=10000",
         "--cluster-mode",
@@ -16,21 +16,21 @@ def test_ours_is_told_all_addresses_of_an_aware_database() -> None:
     ]
 
 
-def test_memtier_benchmark_knows_one_address_and_no_zero() -> None:
-    told = benchmark_tools.arguments(MEMTIER, "a", 10000, ["a", "b"], {"key_minimum": 0, "clients": 2})
-    assert told == ["--server=a", "--port=10000", "--cluster-mode", "--clients=2"]
+def test_memtier_benchmark_gets_one_address_and_no_zero_values() -> None:
+    options = benchmark_tools.arguments(MEMTIER, "a", 10000, ["a", "b"], {"key_minimum": 0, "clients": 2})
+    assert options == ["--server=a", "--port=10000", "--cluster-mode", "--clients=2"]
     assert benchmark_tools.arguments(MEMTIER, "a", 10000, [], {}) == ["--server=a", "--port=10000"]
 
 
-def test_only_ours_has_a_schedule() -> None:
+def test_only_the_built_in_generator_supports_a_fixed_rate() -> None:
     assert benchmark_tools.fault(OWN, {"rate": 5.0}) is None
-    wrong = benchmark_tools.fault(MEMTIER, {"rate": 5.0})
-    assert wrong is not None
-    assert wrong.option == "rate"
+    fault = benchmark_tools.fault(MEMTIER, {"rate": 5.0})
+    assert fault is not None
+    assert fault.option == "rate"
     assert benchmark_tools.fault(MEMTIER, {"rate": None, "rate_limiting": 5}) is None
 
 
-def test_a_password_is_a_concern_of_memtier_benchmark_alone() -> None:
+def test_only_memtier_benchmark_warns_about_passwords() -> None:
     assert benchmark_tools.concerns(OWN, password=True) == []
     assert benchmark_tools.concerns(MEMTIER, password=False) == []
     assert [each.agree for each in benchmark_tools.concerns(MEMTIER, password=True)] == ["password_in_arguments"]

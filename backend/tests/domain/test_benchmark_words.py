@@ -1,4 +1,4 @@
-"""Settings in words."""
+"""Tests of display names of settings."""
 
 import pytest
 
@@ -29,5 +29,5 @@ OTHER = {"phases": [{"name": "fill"}, {"name": "measure"}], "facts": {"nodes": [
         ("facts.console_version", "Console version"),
     ],
 )
-def test_paths_are_said(path: str, words: str) -> None:
+def test_setting_paths_have_readable_names(path: str, words: str) -> None:
     assert setting(path, [RUN, OTHER]) == words

@@ -1,4 +1,4 @@
-"""Pasted command lines, among them those that published benchmarks print."""
+"""Tests of parsing pasted command lines, including those of published benchmarks."""
 
 import pytest
 
@@ -31,21 +31,21 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("text", "expected"), PRINTED)
-def test_printed_lines_are_workloads(text: str, expected: dict[str, object]) -> None:
-    understood = parse(text)
-    assert {name: understood.workload[name] for name in expected} == expected
-    assert workload.check(understood.workload) is None
-    assert "secret" not in str(understood)
+def test_published_command_lines_are_parsed(text: str, expected: dict[str, object]) -> None:
+    parsed = parse(text)
+    assert {name: parsed.workload[name] for name in expected} == expected
+    assert workload.check(parsed.workload) is None
+    assert "secret" not in str(parsed)
 
 
-def test_what_concerns_the_target_is_left_out_and_said() -> None:
-    understood = parse("memtier_benchmark -s db -p 6379 -a pw --tls --cluster-mode -o out.txt -x 3 -c5")
-    assert understood.workload == {"clients": 5}
-    assert understood.repetitions == 3
-    assert understood.ignored == ["server", "port", "authenticate", "tls", "cluster_mode", "out_file"]
+def test_target_options_are_ignored_and_listed() -> None:
+    parsed = parse("memtier_benchmark -s db -p 6379 -a pw --tls --cluster-mode -o out.txt -x 3 -c5")
+    assert parsed.workload == {"clients": 5}
+    assert parsed.repetitions == 3
+    assert parsed.ignored == ["server", "port", "authenticate", "tls", "cluster_mode", "out_file"]
 
 
-def test_commands_with_what_follows_them() -> None:
+def test_options_after_a_command_belong_to_it() -> None:
     line = "--command='SET __key__ __data__' --command-ratio=2 --command-key-pattern=G --command 'GET __key__'"
     assert parse(line).workload["command"] == [
         {"command": "SET __key__ __data__", "ratio": 2, "key_pattern": "G"},
@@ -54,7 +54,7 @@ def test_commands_with_what_follows_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_error"),
     [
         ("memtier_benchmark –pipeline=11", "typographic dash. Write --pipeline=11 with two hyphens"),
         ("memtier_benchmark --pipelin=11", "--pipelin is not supported"),
@@ -67,6 +67,6 @@ def test_commands_with_what_follows_them() -> None:
         ("memtier_benchmark -Z", "-Z is not supported"),
     ],
 )
-def test_mistakes_are_told(text: str, said: str) -> None:
-    with pytest.raises(NotUnderstood, match=said):
+def test_invalid_command_lines_are_rejected_with_a_reason(text: str, expected_error: str) -> None:
+    with pytest.raises(NotUnderstood, match=expected_error):
         parse(text)

@@ -1,4 +1,4 @@
-"""Creating a database, step by step, in a world that goes on as it likes between the steps."""
+"""Tests of database creation step by step, against simulated shards that progress at random."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -10,60 +10,64 @@ from hypothesis import strategies as st
 from shardboard.domain.creation import PATIENCE, ShardCondition, Step, Wanted, next_step
 
 
-def wanted(pairs: int, *, replication: bool) -> list[Wanted]:
+def planned_shards(pairs: int, *, replication: bool) -> list[Wanted]:
     primaries = [Wanted(pair + 1, pair % 3 + 1, "master", pair) for pair in range(pairs)]
     replicas = [Wanted(pairs + pair + 1, (pair + 1) % 3 + 1, "slave", pair) for pair in range(pairs)]
     return primaries + (replicas if replication else [])
 
 
 @dataclass
-class World:
-    """Agents and engines: every look they may have come one stage further, never back."""
+class SimulatedShards:
+    """Simulated agents and engines. In each poll a shard can advance by one stage, but never goes back."""
 
     shards: list[Wanted]
     random: Random
-    born_as_replicas: bool
+    start_as_replicas: bool
     stage: dict[int, int] = field(default_factory=dict)
     promoted: set[int] = field(default_factory=set)
     ever_started: set[int] = field(default_factory=set)
-    looks: dict[int, int] = field(default_factory=dict)
+    polls: dict[int, int] = field(default_factory=dict)
 
     def start(self, step: Step) -> None:
         by_uid = {shard.uid: shard for shard in self.shards}
         primaries = {shard.pair: shard.uid for shard in self.shards if shard.role == "master"}
         for node_uid, uids in step.start.items():
             for uid in uids:
-                assert uid not in self.ever_started, "a shard is started once"
+                assert uid not in self.ever_started, "a shard is started only once"
                 assert by_uid[uid].node_uid == node_uid
                 if by_uid[uid].role == "slave":
-                    assert self.seen()[primaries[by_uid[uid].pair]].promoted, "a replica needs a primary to follow"
+                    assert self.conditions()[primaries[by_uid[uid].pair]].promoted, (
+                        "a replica needs a primary to follow"
+                    )
                 self.ever_started.add(uid)
                 self.stage[uid] = 0
-                self.looks[uid] = 0
+                self.polls[uid] = 0
 
     def promote(self, step: Step) -> None:
         for uid in step.promote:
-            seen = self.seen()[uid]
-            assert seen.serves or seen.age > PATIENCE, "a shard that does not know its slots must not take over"
+            condition = self.conditions()[uid]
+            assert condition.serves or condition.age > PATIENCE, (
+                "a shard that does not serve its slots must not be promoted"
+            )
             assert next(shard for shard in self.shards if shard.uid == uid).role == "master"
-            if self.random.random() < 0.7:  # it may refuse
+            if self.random.random() < 0.7:  # the promotion can fail
                 self.promoted.add(uid)
 
-    def go_on(self) -> None:
+    def progress_randomly(self) -> None:
         for uid, stage in self.stage.items():
-            self.looks[uid] += 1
+            self.polls[uid] += 1
             if self.random.random() < 0.5:
                 self.stage[uid] = min(stage + 1, 3)
 
-    def seen(self) -> dict[int, ShardCondition]:
-        """Stages: known to the agent, running, serving, in sync."""
+    def conditions(self) -> dict[int, ShardCondition]:
+        """Return the condition of each shard. Stages: known to the agent, running, serving, in sync."""
         roles = {shard.uid: shard.role for shard in self.shards}
         return {
             uid: ShardCondition(
                 running=stage >= 1,
                 serves=stage >= 2,
-                promoted=roles[uid] == "slave" or not self.born_as_replicas or uid in self.promoted,
-                age=self.looks.get(uid, 0) / 10,
+                promoted=roles[uid] == "slave" or not self.start_as_replicas or uid in self.promoted,
+                age=self.polls.get(uid, 0) / 10,
                 in_sync=roles[uid] == "master" or stage >= 3,
             )
             for uid, stage in self.stage.items()
@@ -71,88 +75,90 @@ class World:
 
 
 @given(st.integers(1, 12), st.booleans(), st.booleans(), st.integers(0, 2**32))
-def test_creation_ends_whatever_the_pace_and_however_often_it_is_killed(
-    pairs: int, replication: bool, born_as_replicas: bool, seed: int
+def test_creation_completes_at_any_pace_and_after_any_interruption(
+    pairs: int, replication: bool, start_as_replicas: bool, seed: int
 ) -> None:
     random = Random(seed)
-    shards = wanted(pairs, replication=replication)
-    world = World(shards, random, born_as_replicas)
+    shards = planned_shards(pairs, replication=replication)
+    simulation = SimulatedShards(shards, random, start_as_replicas)
     progress = 0.0
     for _ in range(2000):
-        step = next_step(shards, world.seen())
+        step = next_step(shards, simulation.conditions())
         assert not step.failed
         assert 0 <= progress <= step.progress <= 100
         progress = step.progress
         if step.done:
             break
         assert step.waiting_for
-        # A console that is killed between two calls has done a part of the step; the next one sees what there is.
+        # A console that is killed between two calls has completed part of the step. The next one continues from there.
         if random.random() < 0.8:
-            world.start(step)
+            simulation.start(step)
         if random.random() < 0.8:
-            world.promote(step)
-        world.go_on()
+            simulation.promote(step)
+        simulation.progress_randomly()
     assert step.done
     assert progress == 100
-    assert world.ever_started == {shard.uid for shard in shards}
-    assert not born_as_replicas or world.promoted == {shard.uid for shard in shards if shard.role == "master"}
+    assert simulation.ever_started == {shard.uid for shard in shards}
+    assert not start_as_replicas or simulation.promoted == {shard.uid for shard in shards if shard.role == "master"}
 
 
 @given(st.integers(1, 6), st.booleans(), st.integers(0, 2**32))
-def test_a_shard_that_ended_fails_the_creation_whatever_else_there_is(pairs: int, replication: bool, seed: int) -> None:
+def test_shard_that_died_fails_the_creation(pairs: int, replication: bool, seed: int) -> None:
     random = Random(seed)
-    shards = wanted(pairs, replication=replication)
-    world = World(shards, random, born_as_replicas=True)
-    world.stage = {shard.uid: random.randint(0, 3) for shard in shards}
+    shards = planned_shards(pairs, replication=replication)
+    simulation = SimulatedShards(shards, random, start_as_replicas=True)
+    simulation.stage = {shard.uid: random.randint(0, 3) for shard in shards}
     victim = random.choice(shards)
-    seen = world.seen() | {victim.uid: ShardCondition(running=False, died="out of memory")}
-    step = next_step(shards, seen)
+    conditions = simulation.conditions() | {victim.uid: ShardCondition(running=False, died="out of memory")}
+    step = next_step(shards, conditions)
     assert step.failed == f"Shard redis:{victim.uid} on node {victim.node_uid} ended: out of memory."
     assert not step.start
     assert not step.promote
     assert not step.done
 
 
-def test_the_first_step_starts_all_primaries_by_node() -> None:
-    step = next_step(wanted(4, replication=True), {})
+def test_first_step_starts_all_primaries_by_node() -> None:
+    step = next_step(planned_shards(4, replication=True), {})
     assert step.start == {1: [1, 4], 2: [2], 3: [3]}
     assert step.progress == 0
     assert step.waiting_for == "8 of 8 shards to start"
 
 
-READY, BORN = (
+READY, UNPROMOTED = (
     ShardCondition(running=True, serves=True, in_sync=True),
     ShardCondition(running=True, serves=True, promoted=False),
 )
 
 
 @pytest.mark.parametrize(
-    ("born", "promote"),
+    ("shard_condition", "promote"),
     [
         (ShardCondition(running=True, promoted=False), []),
         (ShardCondition(running=True, promoted=False, serves=True), [1]),
-        # The console was away, and all shards born as replicas wait for one another.
+        # All shards started as replicas and wait for each other, because the console was unavailable.
         (ShardCondition(running=True, promoted=False, age=PATIENCE + 1), [1]),
         (ShardCondition(running=False, promoted=False, age=PATIENCE + 1), []),
         (ShardCondition(running=True, promoted=True, serves=True), []),
     ],
 )
-def test_who_is_promoted(born: ShardCondition, promote: list[int]) -> None:
-    assert next_step(wanted(1, replication=True), {1: born}).promote == promote
+def test_primaries_are_promoted_when_they_serve_their_slots(
+    shard_condition: ShardCondition, promote: list[int]
+) -> None:
+    assert next_step(planned_shards(1, replication=True), {1: shard_condition}).promote == promote
 
 
 @pytest.mark.parametrize(
-    ("seen", "waiting_for"),
+    ("conditions", "waiting_for"),
     [
         ({1: READY}, "1 of 2 shards to start"),
         ({1: READY, 2: ShardCondition(running=False)}, "1 of 2 shards to start"),
-        ({1: BORN, 2: READY}, "1 of 2 shards to serve their slots"),
+        ({1: UNPROMOTED, 2: READY}, "1 of 2 shards to serve their slots"),
         ({1: READY, 2: ShardCondition(running=True)}, "1 of 2 shards to serve their slots"),
         ({1: READY, 2: ShardCondition(running=True, serves=True)}, "1 of 1 replicas to be in sync"),
         ({1: READY, 2: READY}, ""),
     ],
 )
-def test_what_is_waited_for(seen: dict[int, ShardCondition], waiting_for: str) -> None:
-    step = next_step(wanted(1, replication=True), seen)
+def test_step_describes_what_it_waits_for(conditions: dict[int, ShardCondition], waiting_for: str) -> None:
+    step = next_step(planned_shards(1, replication=True), conditions)
     assert step.waiting_for == waiting_for
     assert step.done == (not waiting_for)

@@ -1,4 +1,4 @@
-"""Commands that are taken away: how they may be written, and what they become."""
+"""Tests of the syntax of disabled commands and of their ACL rules."""
 
 import pytest
 
@@ -15,23 +15,23 @@ from shardboard.domain.disabled_commands import NAMES, NEEDED, Malformed
         ("flushall,KEYS  Keys,\tXINFO|Help", ("flushall", "keys", "xinfo|help")),
     ],
 )
-def test_names_are_parted_by_commas_or_spaces(text: str, names: tuple[str, ...]) -> None:
+def test_names_are_separated_by_commas_or_spaces(text: str, names: tuple[str, ...]) -> None:
     assert disabled_commands.parse(text) == names
     assert disabled_commands.rules(text) == tuple(f"-{name}" for name in names)
 
 
 @pytest.mark.parametrize("text", ["nosuch", "+flushall", "@all", "keys|all", "~*", "fluſhall", "a\0b", "keys " * 2000])
-def test_what_the_engine_would_not_take_is_refused(text: str) -> None:
+def test_names_that_the_engine_rejects_are_rejected(text: str) -> None:
     with pytest.raises(Malformed):
         disabled_commands.parse(text)
     assert disabled_commands.rules(text) == ()
 
 
 @pytest.mark.parametrize("text", ["AUTH", "client|list", "keys, hello"])
-def test_what_clients_cannot_do_without_stays(text: str) -> None:
+def test_commands_that_clients_need_cannot_be_disabled(text: str) -> None:
     with pytest.raises(Malformed, match="cannot be disabled"):
         disabled_commands.parse(text)
 
 
-def test_what_is_needed_exists() -> None:
+def test_required_commands_exist() -> None:
     assert NEEDED <= NAMES

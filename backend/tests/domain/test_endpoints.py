@@ -1,4 +1,4 @@
-"""Names and numbers of endpoints, whatever uids they are made of."""
+"""Tests of the names and numbers of endpoints."""
 
 import pytest
 from hypothesis import given
@@ -10,19 +10,19 @@ UIDS = st.integers(1, 10**9 - 1)
 
 
 @given(UIDS, UIDS)
-def test_a_number_stands_for_one_endpoint_and_fits_into_63_bits(bdb_uid: int, node_uid: int) -> None:
+def test_endpoint_number_is_unique_and_fits_into_63_bits(bdb_uid: int, node_uid: int) -> None:
     number = endpoints.number(bdb_uid, node_uid)
     assert (endpoints.database(number), endpoints.node(number)) == (bdb_uid, node_uid)
     assert endpoints.parsed(endpoints.name(number)) == number
     assert 0 < number < 2**63
 
 
-def test_small_uids_have_the_numbers_that_stores_hold_already() -> None:
+def test_numbers_of_small_uids_match_stored_numbers() -> None:
     assert endpoints.number(7, 4095) == 7 * 4096 + 4095
 
 
 @pytest.mark.parametrize("text", ["1:2:3", "1:1", "1:1:1:1", "x:1:1", "-1:1:1", "1234567890:1:1", "²:1:1"])
-def test_what_is_no_name(text: str) -> None:
+def test_invalid_names_are_rejected(text: str) -> None:
     assert not endpoints.is_name(text)
     with pytest.raises(ValueError, match=text):
         endpoints.parsed(text)

@@ -1,4 +1,4 @@
-"""Who is promoted and how, for whatever mix of shards."""
+"""Tests of failover decisions: which replica is promoted, and how."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ from shardboard.domain.failover import (
 
 STATUSES = ("ok", "loading", "timeout", "down", "unknown")
 
-members = st.lists(
+observed_shards = st.lists(
     st.builds(
         ObservedShard,
         uid=st.integers(1, 1000),
@@ -32,8 +32,8 @@ members = st.lists(
 )
 
 
-@given(members)
-def test_a_pair_is_broken_when_all_its_primaries_are_known_to_be_down(shards: list[ObservedShard]) -> None:
+@given(observed_shards)
+def test_pair_is_broken_when_all_its_primaries_are_down(shards: list[ObservedShard]) -> None:
     broken = {pair.pair: pair for pair in broken_pairs(shards)}
     for pair in {shard.pair for shard in shards}:
         primaries = [shard for shard in shards if shard.pair == pair and shard.role == "master"]
@@ -43,14 +43,14 @@ def test_a_pair_is_broken_when_all_its_primaries_are_known_to_be_down(shards: li
             assert broken[pair].primary in {shard.uid for shard in primaries}
 
 
-@given(members)
-def test_candidates_are_replicas_of_the_pair_that_answer(shards: list[ObservedShard]) -> None:
+@given(observed_shards)
+def test_candidates_are_reachable_replicas_of_the_pair(shards: list[ObservedShard]) -> None:
     for broken in broken_pairs(shards):
-        fit = [each for each in shards if (each.pair, each.role, each.status) == (broken.pair, "slave", "ok")]
-        assert list(broken.candidates) == [shard.uid for shard in fit]
+        expected = [each for each in shards if (each.pair, each.role, each.status) == (broken.pair, "slave", "ok")]
+        assert list(broken.candidates) == [shard.uid for shard in expected]
 
 
-def test_a_primary_that_merely_was_not_seen_is_left_alone() -> None:
+def test_primary_that_is_only_unreachable_is_not_replaced() -> None:
     for status in ("timeout", "loading", "unknown"):
         assert broken_pairs([ObservedShard(1, 0, "master", status), ObservedShard(2, 0, "slave", "ok")]) == []
     down = [ObservedShard(1, 0, "master", "down"), ObservedShard(2, 0, "slave", "ok")]
@@ -58,29 +58,29 @@ def test_a_primary_that_merely_was_not_seen_is_left_alone() -> None:
 
 
 @given(st.integers(1, 512), st.data())
-def test_a_vote_is_asked_for_only_where_a_majority_is_left(primaries: int, data: st.DataObject) -> None:
+def test_vote_is_used_only_with_a_remaining_majority(primaries: int, data: st.DataObject) -> None:
     lost = data.draw(st.integers(1, primaries))
     chosen = method(cluster=True, primaries=primaries, lost=lost)
     assert chosen == ("FORCE" if 2 * (primaries - lost) > primaries else "TAKEOVER")
 
 
 @given(st.integers(1, 512), st.integers(1, 512))
-def test_outside_cluster_mode_nobody_votes(primaries: int, lost: int) -> None:
+def test_replicaof_is_used_outside_cluster_mode(primaries: int, lost: int) -> None:
     assert method(cluster=False, primaries=primaries, lost=lost) == "REPLICAOF"
 
 
 @given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, 2**50)), min_size=1, unique_by=lambda each: each[0]))
-def test_the_best_has_received_most(offsets: list[tuple[int, int]]) -> None:
+def test_best_replica_has_the_highest_offset(offsets: list[tuple[int, int]]) -> None:
     top = max(offset for _, offset in offsets)
     assert best(offsets) == min(uid for uid, offset in offsets if offset == top)
 
 
-@given(members)
-def test_only_dead_shards_beside_a_living_primary_come_back(shards: list[ObservedShard]) -> None:
+@given(observed_shards)
+def test_dead_shard_is_restarted_only_if_its_pair_has_a_primary(shards: list[ObservedShard]) -> None:
     found = revivable(shards)
     for shard in shards:
-        led = any(each.pair == shard.pair and (each.role, each.status) == ("master", "ok") for each in shards)
-        assert (shard.uid in found) == (shard.status == "down" and led)
+        has_primary = any(each.pair == shard.pair and (each.role, each.status) == ("master", "ok") for each in shards)
+        assert (shard.uid in found) == (shard.status == "down" and has_primary)
     assert not {pair.primary for pair in broken_pairs(shards)} & set(found), "a lost primary is never started empty"
 
 
@@ -99,33 +99,37 @@ shard_roles = st.lists(
 
 
 @given(shard_roles)
-def test_an_election_has_one_acting_primary_and_it_is_not_who_was_wanted(held: list[ShardRoles]) -> None:
-    by_uid = {shard.uid: shard for shard in held}
-    for each in elected(held):
+def test_elected_primary_replaces_the_wanted_primary(roles: list[ShardRoles]) -> None:
+    by_uid = {shard.uid: shard for shard in roles}
+    for each in elected(roles):
         promoted, lost = by_uid[each.promoted], by_uid[each.lost]
         assert (promoted.pair, promoted.seen, promoted.status) == (lost.pair, "master", "ok")
         assert lost.wanted == "master"
         assert lost.seen == "slave" or lost.status == "down"
 
 
-def test_who_was_elected() -> None:
+def test_election_of_another_primary_is_detected() -> None:
     lost, promoted = ShardRoles(1, 0, "master", "master", "down"), ShardRoles(4, 0, "slave", "master", "ok")
     assert elected([lost, promoted]) == [Elected(promoted=4, lost=1)]
     assert elected([ShardRoles(1, 0, "master", "slave", "ok"), promoted]) == [Elected(promoted=4, lost=1)], (
-        "it is back and follows"
+        "the lost primary returned as a replica"
     )
-    assert elected([ShardRoles(1, 0, "master", "master", "ok"), promoted]) == [], "two act as primary"
-    assert elected([ShardRoles(1, 0, "master", "master", "timeout"), promoted]) == [], "it may still act as primary"
+    assert elected([ShardRoles(1, 0, "master", "master", "ok"), promoted]) == [], "two shards act as primary"
+    assert elected([ShardRoles(1, 0, "master", "master", "timeout"), promoted]) == [], (
+        "the wanted primary might still act as primary"
+    )
     assert elected([lost, ShardRoles(4, 0, "slave", "slave", "ok")]) == []
-    assert elected([lost, ShardRoles(4, 0, "slave", "master", "timeout")]) == [], "it was seen so, and says nothing now"
+    assert elected([lost, ShardRoles(4, 0, "slave", "master", "timeout")]) == [], (
+        "the promoted shard does not answer now"
+    )
 
 
-@given(members)
-def test_what_hangs_is_dispensable_only_beside_one_that_leads_or_has_all_data(shards: list[ObservedShard]) -> None:
+@given(observed_shards)
+def test_hung_shard_is_dispensable_only_beside_a_complete_copy(shards: list[ObservedShard]) -> None:
     chosen = set(dispensable(shards))
     for shard in shards:
         others = [other for other in shards if other.pair == shard.pair and other.status == "ok"]
         leads = any(other.role == "master" for other in others)
-        has_all = any(other.link == "idle" for other in others)
-        spared = leads or (shard.role == "master" and has_all)
-        assert (shard.uid in chosen) == (shard.status == "timeout" and spared)
+        has_complete_copy = any(other.link == "idle" for other in others)
+        expendable = leads or (shard.role == "master" and has_complete_copy)
+        assert (shard.uid in chosen) == (shard.status == "timeout" and expendable)

@@ -1,4 +1,4 @@
-"""How the memory of a database is divided between RAM and flash."""
+"""Tests of how the memory of a database is divided between RAM and flash."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,31 +9,31 @@ from shardboard.domain.flash import Share, Tier
 MIB = 2**20
 
 
-def test_values_leave_the_ram_before_the_engine_evicts_keys() -> None:
+def test_values_move_to_flash_before_the_engine_evicts_keys() -> None:
     tier = Share(160 * MIB, 840 * MIB).tier
     assert tier == Tier(ram_limit=150 * MIB, flash_limit=840 * MIB)
 
 
-def test_with_all_memory_in_ram_nothing_leaves_it() -> None:
+def test_without_flash_size_values_stay_in_ram() -> None:
     assert Share(160 * MIB, 0).tier == Tier(0, 0)
     assert Share(160 * MIB).tier is None
 
 
-def test_another_number_of_shards_shares_the_same_memory() -> None:
+def test_changed_number_of_shards_shares_the_same_memory() -> None:
     assert Share(100, 300).scaled(4, 2) == Share(200, 600)
     assert Share(100).scaled(2, 4) == Share(50)
     assert Share(100, 300).wider(Share(150, 200)) == Share(150, 300)
-    assert Share(0).wider(Share(100)) == Share(0), "0 is no limit"
+    assert Share(0).wider(Share(100)) == Share(0), "0 means no limit"
 
 
 @given(size=st.integers(1, 2**40), copies=st.integers(1, 1024), percent=st.integers(10, 100))
-def test_ram_and_flash_of_all_shards_are_within_the_size(size: int, copies: int, percent: int) -> None:
+def test_ram_and_flash_of_all_shards_are_within_the_memory_size(size: int, copies: int, percent: int) -> None:
     share = flash.share(size, size * percent // 100, copies, on_flash=True)
     assert share.flash is not None
     assert 0 <= (share.ram + share.flash) * copies <= size
 
 
-def test_the_default_ram_is_enough_for_the_shards() -> None:
+def test_default_ram_is_sufficient_for_all_shards() -> None:
     assert flash.default_ram(1000 * MIB, 2) == 100 * MIB
     assert flash.default_ram(100 * MIB, 2) == 32 * MIB
     assert flash.default_ram(20 * MIB, 2) == 20 * MIB

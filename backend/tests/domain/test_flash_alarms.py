@@ -1,4 +1,4 @@
-"""Alarms of databases on flash."""
+"""Tests of alarms of databases on flash."""
 
 from shardboard.domain import flash_alarms
 from shardboard.domain.alarms import Part
@@ -11,16 +11,18 @@ def types(**latest: float | None) -> set[str]:
     return {alarm.type for alarm in flash_alarms.of_database(1, "db", values | latest, ram_size=100)}
 
 
-def test_ram_that_holds_few_values_or_little_but_keys() -> None:
+def test_low_share_of_values_in_ram_raises_alarms() -> None:
     assert types() == set()
     assert types(bigstore_objs_ram=200.0) == {"alarm_ram_values"}
     assert types(ram_overhead=80.0) == {"alarm_ram_dataset_overhead"}
-    assert types(bigstore_objs_ram=1.0, bigstore_objs_flash=100.0, ram_overhead=99.0) == set(), "too few to judge by"
+    assert types(bigstore_objs_ram=1.0, bigstore_objs_flash=100.0, ram_overhead=99.0) == set(), (
+        "there are too few values for an alarm"
+    )
     assert types(bigstore_objs_ram=None) == set()
     assert flash_alarms.of_database(1, "db", {}, 100) == []
 
 
-def test_flash_that_is_full_or_fails() -> None:
+def test_full_and_failing_flash_raise_alarms() -> None:
     assert flash_alarms.of_shard(1, "db", PART, 0.0) == []
     assert flash_alarms.of_shard(1, "db", PART, None) == []
     [full] = flash_alarms.of_shard(1, "db", PART, 1.0)
@@ -31,7 +33,7 @@ def test_flash_that_is_full_or_fails() -> None:
     assert [alarm.type for alarm in both] == ["alarm_flash_failing", "alarm_flash_unreadable"]
 
 
-def test_the_flash_of_a_node() -> None:
+def test_overcommitted_flash_of_a_node_raises_an_alarm() -> None:
     assert flash_alarms.of_node(1, promised=100, size=100) == []
     [promised] = flash_alarms.of_node(1, promised=9, size=0)
     assert (promised.type, promised.details) == ("alarm_flash_overcommit", {"promised": 9, "size": 0})

@@ -1,4 +1,4 @@
-"""Counters of shards on flash into rates, ratios and one database."""
+"""Tests of rates and ratios of shards and databases on flash."""
 
 from math import isnan
 from typing import Any
@@ -10,17 +10,17 @@ from shardboard.domain import flash_rates
 from shardboard.domain.flash_rates import FLASH_METRICS
 
 
-def told(**values: float) -> dict[str, float]:
+def counters(**values: float) -> dict[str, float]:
     return dict.fromkeys(TIER_FIELDS, 0.0) | values
 
 
-def second(used: float = 100.0, **grown: float) -> dict[str, float]:
-    return flash_rates.row(told(**grown), told(), 1, used)
+def second(used: float = 100.0, **increases: float) -> dict[str, float]:
+    return flash_rates.row(counters(**increases), counters(), 1, used)
 
 
-def test_rates_and_ratios_of_one_second() -> None:
+def test_rates_and_ratios_are_computed_from_counters() -> None:
     found = flash_rates.row(
-        told(
+        counters(
             fetch_ram=300,
             fetch_flash=100,
             write_ram=50,
@@ -29,7 +29,7 @@ def test_rates_and_ratios_of_one_second() -> None:
             flash_read_bytes=6000,
             values_ram=1,
         ),
-        told(fetch_ram=100, flash_read_bytes=2000),
+        counters(fetch_ram=100, flash_read_bytes=2000),
         2,
         used_memory=77,
     )
@@ -41,25 +41,30 @@ def test_rates_and_ratios_of_one_second() -> None:
     assert (found["big_io_ratio_redis"], found["big_io_ratio_flash"], found["used_ram"]) == (200, 75, 77)
 
 
-def test_without_traffic_there_is_no_ratio() -> None:
+def test_ratio_is_unknown_without_traffic() -> None:
     assert isnan(second()["ram_hit_ratio"])
     assert second()["big_fetch_ram"] == 0
 
 
-@pytest.mark.parametrize(("before", "seconds"), [(None, 1), (told(), 11), (told(fetch_ram=5), 1)])
-def test_a_restart_or_a_long_silence_is_a_gap(before: dict[str, float] | None, seconds: int) -> None:
-    found = flash_rates.row(told(fetch_ram=1, values_flash=9), before, seconds, 1)
+@pytest.mark.parametrize(("before", "seconds"), [(None, 1), (counters(), 11), (counters(fetch_ram=5), 1)])
+def test_restart_or_long_pause_is_a_gap(before: dict[str, float] | None, seconds: int) -> None:
+    found = flash_rates.row(counters(fetch_ram=1, values_flash=9), before, seconds, 1)
     assert all(isnan(found[name]) for name in (*flash_rates.COUNTERS, "ram_hit_ratio", "bigstore_iops"))
     assert found["bigstore_objs_flash"] == 9
 
 
-def test_a_database_has_the_traffic_of_primaries_and_the_flash_of_all() -> None:
-    measured: dict[str, Any] = {"flash_used_bytes": 100, "flash_file_bytes": 150, "flash_reads": 3, "values_ram": 10}
+def test_database_sums_traffic_of_primaries_and_flash_of_all_shards() -> None:
+    flash_values: dict[str, Any] = {
+        "flash_used_bytes": 100,
+        "flash_file_bytes": 150,
+        "flash_reads": 3,
+        "values_ram": 10,
+    }
     primaries = [
-        second(fetch_ram=90, fetch_flash=10, flash_read_p99_us=300, **measured),
-        second(fetch_ram=0, **measured),
+        second(fetch_ram=90, fetch_flash=10, flash_read_p99_us=300, **flash_values),
+        second(fetch_ram=0, **flash_values),
     ]
-    replicas = [second(fetch_ram=1000, flash_read_p99_us=900, **measured)]
+    replicas = [second(fetch_ram=1000, flash_read_p99_us=900, **flash_values)]
     found = flash_rates.database(primaries, replicas)
     assert (found["ram_hit_ratio"], found["bigstore_objs_ram"]) == (0.9, 20)
     assert (found["used_ram"], found["used_bigstore"], found["bigstore_iops"], found["disk_frag_ratio"]) == (
@@ -71,8 +76,8 @@ def test_a_database_has_the_traffic_of_primaries_and_the_flash_of_all() -> None:
     assert found["flash_read_p99"] == 900
 
 
-def test_a_part_that_is_unknown_makes_the_sum_unknown() -> None:
-    gap = flash_rates.row(told(), None, 1, 1)
+def test_sum_with_an_unknown_part_is_unknown() -> None:
+    gap = flash_rates.row(counters(), None, 1, 1)
     assert isnan(flash_rates.database([second(fetch_ram=1), gap], [])["big_fetch_ram"])
     assert flash_rates.disk([gap])["bigstore_iops"] is None
     assert flash_rates.disk([])["bigstore_iops"] is None

@@ -1,4 +1,4 @@
-"""Which key regexes mean standard hash-tag hashing."""
+"""Tests of which key regexes are equivalent to standard hash tags."""
 
 import time
 
@@ -11,7 +11,7 @@ from shardboard.domain import hashing
 PAPER = (r".*\{(?!<tag>.*\}\}\}.*", "(?!<tag>.*)")
 
 
-def test_standard_policy_is_accepted_without_remark() -> None:
+def test_standard_rules_are_accepted() -> None:
     assert hashing.judge(hashing.STANDARD) == hashing.Verdict()
 
 
@@ -23,19 +23,19 @@ def test_standard_policy_is_accepted_without_remark() -> None:
         (r"[^{]*\{(?<tag>[^}]+)\}.*", "(?<tag>.+)"),
         (r".*?[{](?<tag>.+?)[}].*", "(?<tag>.*)"),
         (r".*{(?<tag>.*)}.*", "(?<tag>.*)"),
-        (*hashing.STANDARD, "what comes after the whole key never decides"),
+        (*hashing.STANDARD, "rules after the rule for the whole key are never reached"),
     ],
 )
 def test_other_spellings_are_accepted(rules: tuple[str, ...]) -> None:
     assert hashing.judge(rules) == hashing.Verdict()
 
 
-def test_published_misprint_is_read_as_it_was_meant() -> None:
+def test_published_misprint_is_accepted() -> None:
     assert hashing.judge(PAPER) == hashing.Verdict(misprint=True)
     assert hashing.judge((r".*\{(?!<tag>.*)\}.*", "(?<tag>.*)")) == hashing.Verdict(misprint=True)
 
 
-def test_braces_may_stay_unbalanced_only_in_the_misprint() -> None:
+def test_unbalanced_braces_are_accepted_only_in_the_misprint() -> None:
     assert hashing.judge((r".*\{(?<tag>.*\}\}\}.*", "(?<tag>.*)")).refusal
 
 
@@ -52,7 +52,7 @@ def test_braces_may_stay_unbalanced_only_in_the_misprint() -> None:
         (r".* \{(?<tag>.*)\}.*", "(?<tag>.*)"),
     ],
 )
-def test_what_the_engine_cannot_do_is_refused_in_a_sentence(rules: tuple[str, ...]) -> None:
+def test_unsupported_rules_are_refused_with_a_reason(rules: tuple[str, ...]) -> None:
     refusal = hashing.judge(rules).refusal
     assert refusal.endswith(".")
     assert len(refusal) > 40
@@ -72,13 +72,13 @@ def test_any_list_gets_a_verdict(rules: list[str], implicit: bool) -> None:
 
 
 @given(st.text(min_size=1, max_size=50))
-def test_a_changed_rule_is_never_taken_for_the_standard_one(insertion: str) -> None:
+def test_changed_rule_is_not_accepted_as_the_standard_rule(insertion: str) -> None:
     head, tail = hashing.TAG_RULE[:4], hashing.TAG_RULE[4:]
     verdict = hashing.judge((head + insertion + tail, hashing.WHOLE_KEY_RULE))
     assert verdict.refusal
 
 
-def test_hostile_patterns_cost_nothing() -> None:
-    began = time.process_time()
+def test_hostile_patterns_are_judged_quickly() -> None:
+    start = time.process_time()
     assert hashing.judge(["(a+)+" * 200 + "$", "(?<tag>.*)"]).refusal
-    assert time.process_time() - began < 5, "who tries all ways to read it needs longer than the universe"
+    assert time.process_time() - start < 5, "the pattern was matched with exponential backtracking"

@@ -1,4 +1,4 @@
-"""The grid of a heat map: few enough columns and rows, and no count lost or split between them."""
+"""Tests of the heat map grid: limits on columns and rows, and no lost or split counts."""
 
 import pytest
 
@@ -21,7 +21,7 @@ HOUR = 3_600
         (365 * 24 * HOUR, "12hour", 3 * 43_200),
     ],
 )
-def test_columns_are_as_fine_as_300_of_them_allow(span: int, resolution: str, step: int) -> None:
+def test_columns_have_the_finest_step_for_300_columns(span: int, resolution: str, step: int) -> None:
     first = intervals.start(NOW - span, step)
     found = heat.columns(first, first + span, 300, NOW)
     assert (found.resolution.name, found.step) == (resolution, step)
@@ -30,20 +30,20 @@ def test_columns_are_as_fine_as_300_of_them_allow(span: int, resolution: str, st
     assert found.last - step < first + span <= found.last
 
 
-def test_columns_stay_where_they_are_when_they_are_asked_for_again() -> None:
-    whole = heat.columns(NOW - HOUR, NOW, 300, NOW)
-    newest = heat.columns_of(whole.step, NOW - 30, NOW, NOW)
+def test_columns_stay_aligned_between_requests() -> None:
+    all_columns = heat.columns(NOW - HOUR, NOW, 300, NOW)
+    newest = heat.columns_of(all_columns.step, NOW - 30, NOW, NOW)
     assert newest is not None
-    assert newest.resolution.name == "1sec", "what came since is read from the finest there is"
-    assert (newest.first - whole.first) % whole.step == 0
+    assert newest.resolution.name == "1sec", "recent data is read with the finest resolution"
+    assert (newest.first - all_columns.first) % all_columns.step == 0
 
 
 @pytest.mark.parametrize("step", [7, 25])
-def test_what_is_no_longer_kept_second_by_second_has_no_such_columns(step: int) -> None:
+def test_steps_finer_than_the_retained_resolution_are_unavailable(step: int) -> None:
     assert heat.columns_of(step, NOW - 2 * HOUR, NOW, NOW) is None
 
 
-def test_the_beginning_of_time_and_no_time_at_all() -> None:
+def test_extreme_time_ranges_are_limited() -> None:
     assert heat.columns(0, NOW, 300, NOW).count <= 300
     assert heat.columns(NOW, NOW, 300, NOW).count == 0
 
@@ -52,7 +52,7 @@ def test_the_beginning_of_time_and_no_time_at_all() -> None:
     ("lowest", "highest", "per_decade"),
     [(100, 900, 20), (50, 40_000, 20), (50, 60_000, 10), (1, 900_000, 10), (1, 59_000_000, 5)],
 )
-def test_rows_are_as_high_as_it_takes(lowest: int, highest: int, per_decade: int) -> None:
+def test_row_height_depends_on_the_value_range(lowest: int, highest: int, per_decade: int) -> None:
     found = heat.rows([cell(lowest), cell(highest)])
     assert found.per_decade == per_decade
     assert found.count <= heat.MAX_ROWS
@@ -60,15 +60,15 @@ def test_rows_are_as_high_as_it_takes(lowest: int, highest: int, per_decade: int
     assert found.bounds[-2] <= highest < found.bounds[-1]
 
 
-def test_rows_can_be_told() -> None:
+def test_row_height_can_be_specified() -> None:
     assert heat.rows([cell(1), cell(59_000_000)], 20).count > heat.MAX_ROWS
     assert heat.rows([], 5).bounds == []
 
 
-def test_a_column_has_every_request_once() -> None:
-    known = {cell(micros): count for micros, count in ((90, 5), (100, 7), (5_000, 2))}
-    grid = heat.rows(known)
-    first, *counts = heat.column(known, grid)
+def test_column_contains_every_request_once() -> None:
+    latencies = {cell(micros): count for micros, count in ((90, 5), (100, 7), (5_000, 2))}
+    grid = heat.rows(latencies)
+    first, *counts = heat.column(latencies, grid)
     assert (first, sum(counts), counts[0], counts[-1]) == (0, 14, 5, 2)
     assert len(counts) == grid.count
     assert heat.column({}, grid) == []

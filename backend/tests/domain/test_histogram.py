@@ -1,4 +1,4 @@
-"""Histograms against the sorted values themselves: merged, differenced, stored, and cut at any quantile."""
+"""Tests of histograms against the sorted values: merging, storage and quantiles."""
 
 from math import ceil
 
@@ -14,15 +14,15 @@ lists = st.lists(values, max_size=60)
 quantiles = st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999, 1.0])
 
 
-def of(recorded: list[int]) -> Histogram:
-    made = Histogram()
+def histogram_of(recorded: list[int]) -> Histogram:
+    filled = Histogram()
     for value in recorded:
-        made.record(value)
-    return made
+        filled.record(value)
+    return filled
 
 
 @given(st.integers(0, 10**12))
-def test_a_bucket_holds_its_values_and_is_narrow(value: int) -> None:
+def test_bucket_contains_its_values_and_is_narrow(value: int) -> None:
     low, high = ends(bucket(value))
     assert low <= value <= high
     assert bucket(low) == bucket(high) == bucket(value)
@@ -31,9 +31,9 @@ def test_a_bucket_holds_its_values_and_is_narrow(value: int) -> None:
 
 
 @given(st.lists(lists, min_size=1, max_size=5), quantiles)
-def test_percentiles_of_merged_histograms_are_those_of_all_values(parts: list[list[int]], q: float) -> None:
+def test_percentiles_of_merged_histograms_match_all_values(parts: list[list[int]], q: float) -> None:
     everything = sorted(value for part in parts for value in part)
-    found = merged({(1, "read"): of(part)} for part in parts)[1, "read"].quantile(q)
+    found = merged({(1, "read"): histogram_of(part)} for part in parts)[1, "read"].quantile(q)
     if not everything:
         assert found is None
         return
@@ -43,24 +43,24 @@ def test_percentiles_of_merged_histograms_are_those_of_all_values(parts: list[li
 
 
 @given(st.dictionaries(st.tuples(st.integers(1, 9), st.sampled_from(["read", "write", "other"])), lists, max_size=4))
-def test_the_store_gives_back_what_it_got(recorded: dict[histogram.Key, list[int]]) -> None:
-    told = {key: of(part) for key, part in recorded.items()}
-    assert decode(encode(told)) == told
+def test_encoded_histograms_are_decoded_unchanged(recorded: dict[histogram.Key, list[int]]) -> None:
+    recorded_histograms = {key: histogram_of(part) for key, part in recorded.items()}
+    assert decode(encode(recorded_histograms)) == recorded_histograms
 
 
 @given(lists, st.lists(st.integers(0, 10**9), max_size=8))
-def test_cumulative_counts_for_prometheus(recorded: list[int], bounds: list[int]) -> None:
-    made = of(recorded)
-    for bound, count in made.cumulative(sorted(bounds)):
+def test_cumulative_counts_match_the_values(recorded: list[int], bounds: list[int]) -> None:
+    filled = histogram_of(recorded)
+    for bound, count in filled.cumulative(sorted(bounds)):
         assert count <= sum(value <= bound for value in recorded)
         assert count >= sum(value * (1 + ERROR) < bound for value in recorded)
 
 
 @given(lists)
-def test_count_and_mean(recorded: list[int]) -> None:
-    made = of(recorded)
-    assert made.count == len(recorded)
+def test_count_and_mean_match_the_values(recorded: list[int]) -> None:
+    filled = histogram_of(recorded)
+    assert filled.count == len(recorded)
     if recorded:
-        assert made.mean == pytest.approx(sum(recorded) / len(recorded), rel=ERROR, abs=1e-9)
+        assert filled.mean == pytest.approx(sum(recorded) / len(recorded), rel=ERROR, abs=1e-9)
     else:
-        assert made.mean is None
+        assert filled.mean is None

@@ -1,4 +1,4 @@
-"""How many threads a shard gets, and what its nodes can give."""
+"""Tests of the number of I/O threads per shard and of the limits of its nodes."""
 
 import pytest
 
@@ -25,18 +25,18 @@ def host(cores: int, shards: int, engine: str = "9.1.2", uid: int = 1) -> Host:
         (128, 1, 8),
     ],
 )
-def test_small_machines_get_none(cores: int, shards: int, threads: int) -> None:
+def test_default_number_of_threads_depends_on_cores_and_shards(cores: int, shards: int, threads: int) -> None:
     assert io_threads.usual([host(cores, shards)]) == threads
 
 
-def test_the_node_that_can_give_least_decides() -> None:
+def test_smallest_node_determines_the_number_of_threads() -> None:
     assert io_threads.usual([host(64, 2), host(8, 1), host(4, 4)]) == 1
     assert io_threads.usual([host(64, 2), host(8, 1)]) == 4
     assert io_threads.usual([host(64, 2), host(64, 2, "7.2.4")]) == 1
     assert io_threads.usual([]) == 1
 
 
-def test_more_threads_than_cores_are_refused() -> None:
+def test_more_threads_than_cores_are_rejected() -> None:
     hosts = [host(8, 1), host(4, 1, uid=2)]
     assert io_threads.fault(4, hosts) is None
     fault = io_threads.fault(5, hosts)
@@ -45,7 +45,7 @@ def test_more_threads_than_cores_are_refused() -> None:
     assert fault.sentence.startswith("io_threads must be between 1 and 4, the cores of node 2;")
 
 
-def test_an_engine_before_8_is_refused_and_one_that_is_not_known_is_not() -> None:
+def test_engines_before_8_are_rejected_but_unknown_ones_accepted() -> None:
     fault = io_threads.fault(2, [host(8, 1), host(8, 1, "7.2.4", 3)])
     assert fault is not None
     assert fault.sentence == "io_threads requires Valkey 8, but node 3 has 7.2.4. Upgrade it, or send 1."
@@ -56,11 +56,11 @@ def test_an_engine_before_8_is_refused_and_one_that_is_not_known_is_not() -> Non
 @pytest.mark.parametrize(
     ("engine", "live"), [("8.0.1", False), ("8.1.4", False), ("9.0.0", True), ("10.0", True), ("", True)]
 )
-def test_running_shards_take_another_number_from_valkey_9_on(engine: str, live: bool) -> None:
+def test_number_of_threads_changes_live_since_valkey_9(engine: str, live: bool) -> None:
     assert io_threads.changes_live(engine) == live
 
 
-def test_threads_that_crowd_a_machine_are_told_and_those_that_are_off_are_not() -> None:
+def test_too_many_threads_on_a_machine_are_reported() -> None:
     assert io_threads.crowd(2, [1, 1, 1]) is None
     crowd = io_threads.crowd(4, [3, 2])
     assert crowd is not None

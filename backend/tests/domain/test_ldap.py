@@ -1,4 +1,4 @@
-"""What an administrator may set of a directory, and which names of entries are the same."""
+"""Tests of the validation of LDAP settings and of the comparison of distinguished names."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -28,7 +28,7 @@ GOOD = Directory(
         {"dn_group_query": Query("", "member=%D", "one")},
     ],
 )
-def test_what_may_be_set(change: dict[str, Any]) -> None:
+def test_valid_settings_are_accepted(change: dict[str, Any]) -> None:
     assert ldap.fault(replace(GOOD, **change)) is None
 
 
@@ -69,7 +69,7 @@ def test_what_may_be_set(change: dict[str, Any]) -> None:
         ({"dn_group_query": Query("dc=example", "(member=%u)")}, "dn_group_query"),
     ],
 )
-def test_what_may_not(change: dict[str, Any], field: str) -> None:
+def test_invalid_settings_are_rejected(change: dict[str, Any], field: str) -> None:
     found = ldap.fault(replace(GOOD, **change))
     assert found is not None
     assert found[0] == field
@@ -85,7 +85,7 @@ def test_what_may_not(change: dict[str, Any], field: str) -> None:
         (r"cn=a\=b", "cn=a=b"),
     ],
 )
-def test_names_that_are_the_same(one: str, other: str) -> None:
+def test_equal_names_are_recognized(one: str, other: str) -> None:
     assert ldap.same_dn(one, other)
     assert ldap.one_way(one) == ldap.one_way(other)
 
@@ -105,13 +105,16 @@ def test_names_that_are_the_same(one: str, other: str) -> None:
         ("cn=a\\", "cn=a\\"),
     ],
 )
-def test_names_that_are_not(one: str, other: str) -> None:
+def test_different_names_are_distinguished(one: str, other: str) -> None:
     assert not ldap.same_dn(one, other)
     assert one == other or ldap.one_way(one) != ldap.one_way(other)
 
 
-def test_what_is_stored_comes_back() -> None:
-    for given in (GOOD, replace(GOOD, dn_group_attr="memberOf", dn_group_query=None, bind_dn="cn=x", bind_pass="y")):
-        kept = {**asdict(given), "uris": list(given.uris)}
-        assert ldap.directory(kept) == ldap.directory({**kept, "of a newer release": 1}) == given
+def test_stored_settings_are_restored() -> None:
+    for directory_settings in (
+        GOOD,
+        replace(GOOD, dn_group_attr="memberOf", dn_group_query=None, bind_dn="cn=x", bind_pass="y"),
+    ):
+        stored = {**asdict(directory_settings), "uris": list(directory_settings.uris)}
+        assert ldap.directory(stored) == ldap.directory({**stored, "of a newer release": 1}) == directory_settings
     assert "secret" not in repr(replace(GOOD, bind_pass="secret"))

@@ -1,4 +1,4 @@
-"""Events as mail."""
+"""Tests of email messages about events."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,16 +43,16 @@ class Event:
         ("mailto:" + ",".join(f"a{n}@b" for n in range(21)), "can contain at most 20"),
     ],
 )
-def test_addresses(url: str, fault: str) -> None:
+def test_mailto_urls_are_validated(url: str, fault: str) -> None:
     assert mails.url_fault(url).startswith(fault)
     assert bool(mails.url_fault(url)) == bool(fault)
 
 
-def test_a_mail_says_what_where_and_when() -> None:
-    made = mails.of_event(Event(), "raised", "prod", "3-812-raised")
-    assert made["Subject"] == "[WARNING] prod: It happened."
-    assert made["Message-ID"] == "<shardboard-3-812-raised@prod>"
-    assert made.get_content().splitlines() == [
+def test_mail_contains_description_cluster_and_time() -> None:
+    message = mails.of_event(Event(), "raised", "prod", "3-812-raised")
+    assert message["Subject"] == "[WARNING] prod: It happened."
+    assert message["Message-ID"] == "<shardboard-3-812-raised@prod>"
+    assert message.get_content().splitlines() == [
         "It happened.",
         "",
         "Cluster: prod",
@@ -63,15 +63,15 @@ def test_a_mail_says_what_where_and_when() -> None:
     ]
 
 
-def test_an_end_answers_the_beginning() -> None:
-    made = mails.of_event(Event(ended_at=BEGAN), "ended", "prod", "3-812-ended")
-    assert made["In-Reply-To"] == "<shardboard-3-812-raised@prod>"
-    assert "Ended: 2026-11-26 10:00:00 UTC" in made.get_content()
+def test_end_mail_replies_to_the_first_mail() -> None:
+    message = mails.of_event(Event(ended_at=BEGAN), "ended", "prod", "3-812-ended")
+    assert message["In-Reply-To"] == "<shardboard-3-812-raised@prod>"
+    assert "Ended: 2026-11-26 10:00:00 UTC" in message.get_content()
 
 
 @given(st.text(max_size=400))
-def test_whatever_a_name_holds_headers_stay_one_line(text: str) -> None:
-    made = mails.of_event(Event(text), "event", "prod", "1-2-event")
-    assert "\n" not in made["Subject"]
-    assert len(made["Subject"]) <= mails.LONGEST_SUBJECT
-    assert made.as_bytes()
+def test_headers_stay_on_one_line_for_any_text(text: str) -> None:
+    message = mails.of_event(Event(text), "event", "prod", "1-2-event")
+    assert "\n" not in message["Subject"]
+    assert len(message["Subject"]) <= mails.LONGEST_SUBJECT
+    assert message.as_bytes()

@@ -1,4 +1,4 @@
-"""What one sample says of a shard."""
+"""Tests of deriving the condition of a shard from one sample."""
 
 from dataclasses import replace
 
@@ -18,7 +18,9 @@ from shardboard.domain.observe import REFUSES, Observed, is_ready, observe
         (0.0, None, 0.0, Observed("ok", "slave", "link_down")),
     ],
 )
-def test_condition(is_primary: float, loading: float | None, link_up: float, observed: Observed) -> None:
+def test_condition_is_derived_from_a_sample(
+    is_primary: float, loading: float | None, link_up: float, observed: Observed
+) -> None:
     raw = {
         "is_primary": is_primary,
         "loading": loading,
@@ -33,7 +35,7 @@ def test_condition(is_primary: float, loading: float | None, link_up: float, obs
 
 
 @pytest.mark.parametrize(
-    ("told", "loading", "is_primary", "link", "detail"),
+    ("cluster_state", "loading", "is_primary", "link", "detail"),
     [
         (1.0, 0.0, 1.0, "cluster_down", REFUSES),
         (1.0, 1.0, 1.0, "cluster_down", ""),
@@ -42,11 +44,11 @@ def test_condition(is_primary: float, loading: float | None, link_up: float, obs
         (1.0, 0.0, 0.0, "idle", ""),
     ],
 )
-def test_a_primary_that_does_not_believe_its_cluster_to_be_whole(
-    told: float | None, loading: float, is_primary: float, link: str, detail: str
+def test_primary_with_a_failed_cluster_state_rejects_requests(
+    cluster_state: float | None, loading: float, is_primary: float, link: str, detail: str
 ) -> None:
     raw = {"is_primary": is_primary, "loading": loading, "link_up": 1.0, "pid": 1.0, "started_at": 1.0}
-    observed = observe(raw | {"engine_version": None, "cluster_down": told})
+    observed = observe(raw | {"engine_version": None, "cluster_down": cluster_state})
     assert (observed.link, observed.detail) == (link, detail)
 
 
@@ -54,7 +56,7 @@ def test_a_primary_that_does_not_believe_its_cluster_to_be_whole(
     ("status", "role", "link", "ready"),
     [
         ("ok", "master", "", True),
-        ("ok", "master", "idle", True),  # promoted a moment ago
+        ("ok", "master", "idle", True),  # just promoted
         ("ok", "master", "cluster_down", False),
         ("loading", "master", "", False),
         ("ok", "slave", "idle", True),
@@ -63,5 +65,5 @@ def test_a_primary_that_does_not_believe_its_cluster_to_be_whole(
         ("down", "slave", "idle", False),
     ],
 )
-def test_who_is_ready(status: str, role: str, link: str, ready: bool) -> None:
+def test_readiness_depends_on_status_role_and_link(status: str, role: str, link: str, ready: bool) -> None:
     assert is_ready(status, role, link) is ready

@@ -1,4 +1,4 @@
-"""What an administrator may set of a provider, and what its claims say of a person."""
+"""Tests of the validation of OIDC providers and of mapping claims to users."""
 
 import pytest
 
@@ -18,7 +18,7 @@ PROVIDER = Provider("https://login.example.org", "shardboard", "", roles=(("dba"
         "http://localhost",
     ],
 )
-def test_where_tokens_may_go(url: str) -> None:
+def test_secure_and_local_urls_are_accepted(url: str) -> None:
     assert oidc.url_fault(url) is None
     assert oidc.issuer_fault(url) is None
 
@@ -41,24 +41,24 @@ def test_where_tokens_may_go(url: str) -> None:
         "https://login.example.org/" + "x" * 1000,
     ],
 )
-def test_where_they_may_not(url: str) -> None:
+def test_insecure_and_invalid_urls_are_rejected(url: str) -> None:
     assert oidc.url_fault(url) is not None
 
 
-def test_an_issuer_has_neither_query_nor_fragment() -> None:
+def test_issuer_must_not_have_query_or_fragment() -> None:
     for end in ("?x=1", "#x", "?"):
         assert oidc.url_fault(PROVIDER.issuer + end) is None
         assert oidc.issuer_fault(PROVIDER.issuer + end) is not None
 
 
-def test_the_first_group_of_the_list_counts() -> None:
+def test_first_matching_group_of_the_mapping_sets_the_role() -> None:
     assert PROVIDER.role_uid(["shop", "dba"]) == 1
     assert PROVIDER.role_uid(["shop"]) == 17
     assert PROVIDER.role_uid(["Shop"]) is None
     assert Provider("i", "c", "", default_role_uid=5).role_uid([]) == 5
 
 
-def test_who_the_claims_are_about() -> None:
+def test_user_is_derived_from_claims() -> None:
     claims = {"sub": "4711", "email": "ann@example.org", "name": 7, "groups": ["dba", 7, None]}
     found = oidc.identity(PROVIDER, claims)
     assert (found.username, found.name, found.groups) == ("ann@example.org", "", ["dba"])
@@ -68,6 +68,6 @@ def test_who_the_claims_are_about() -> None:
 
 
 @pytest.mark.parametrize("claims", [{}, {"email": ""}, {"email": 7}, {"email": "a@b", "email_verified": False}])
-def test_claims_about_nobody(claims: dict[str, object]) -> None:
+def test_claims_without_verified_email_are_rejected(claims: dict[str, object]) -> None:
     with pytest.raises(Refused):
         oidc.identity(PROVIDER, {"sub": "x", **claims})

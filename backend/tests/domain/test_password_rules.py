@@ -8,7 +8,7 @@ from shardboard.domain.password_rules import fault
 
 
 @pytest.mark.parametrize(
-    ("password", "lacks"),
+    ("password", "expected"),
     [
         ("alllowercase", "lacks an uppercase letter, a digit and a special character"),
         ("Alllowercase-", "lacks a digit"),
@@ -19,8 +19,8 @@ from shardboard.domain.password_rules import fault
         ("1-GRO.ELPMAXE@nnAx", "forwards or backwards"),
     ],
 )
-def test_what_is_missing_is_said(password: str, lacks: str) -> None:
-    assert lacks in (fault(password, "ann@example.org") or "")
+def test_weak_passwords_are_rejected_with_a_reason(password: str, expected: str) -> None:
+    assert expected in (fault(password, "ann@example.org") or "")
 
 
 @given(
@@ -30,15 +30,15 @@ def test_what_is_missing_is_said(password: str, lacks: str) -> None:
     st.text(string.punctuation, min_size=1),
     st.randoms(use_true_random=False),
 )
-def test_one_of_each_kind_is_complex_unless_it_repeats_itself(
-    capitals: str, small: str, digits: str, others: str, random: object
+def test_password_with_all_character_kinds_is_accepted(
+    capitals: str, lowercase: str, digits: str, others: str, random: object
 ) -> None:
-    letters = list(capitals + small + digits + others)
-    random.shuffle(letters)  # type: ignore[attr-defined]
-    password = "".join(letters)
+    characters = list(capitals + lowercase + digits + others)
+    random.shuffle(characters)  # type: ignore[attr-defined]
+    password = "".join(characters)
     repeats = any(letter * 4 in password for letter in set(password))
     assert (fault(password, "ab") is not None) == repeats
 
 
-def test_a_short_name_may_be_in_it() -> None:
+def test_short_user_name_in_the_password_is_accepted() -> None:
     assert fault("Correct-horse-1", "rs") is None

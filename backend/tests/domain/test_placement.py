@@ -1,4 +1,4 @@
-"""Placement: what must hold for every plan, whatever the nodes look like."""
+"""Tests of placement plans, including properties that hold for all nodes."""
 
 from collections import Counter
 
@@ -35,7 +35,7 @@ def plan(
 
 
 @given(rooms, st.integers(1, 12), st.booleans(), policies, st.integers(0, 4 * GIB), st.booleans())
-def test_every_plan_is_whole_and_keeps_the_limits(
+def test_every_plan_is_complete_and_respects_limits(
     nodes: list[Room], pairs: int, replication: bool, policy: str, memory: int, overbooking: bool
 ) -> None:
     try:
@@ -48,21 +48,21 @@ def test_every_plan_is_whole_and_keeps_the_limits(
     assert sorted(replica) == (list(range(pairs)) if replication else [])
     assert all(replica[pair] != primary[pair] for pair in replica)
     for room in nodes:
-        held = sum(shard.node_uid == room.node_uid for shard in placed)
-        assert room.shards + held <= room.max_shards or held == 0
-        assert overbooking or memory == 0 or held * memory <= room.free_memory or held == 0
+        count_on_node = sum(shard.node_uid == room.node_uid for shard in placed)
+        assert room.shards + count_on_node <= room.max_shards or count_on_node == 0
+        assert overbooking or memory == 0 or count_on_node * memory <= room.free_memory or count_on_node == 0
 
 
 @given(rooms, st.integers(1, 8), st.booleans(), policies, st.randoms(use_true_random=False))
-def test_the_order_of_the_nodes_changes_nothing(
+def test_plan_does_not_depend_on_the_order_of_nodes(
     nodes: list[Room], pairs: int, replication: bool, policy: str, random: object
 ) -> None:
     shuffled = list(nodes)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     outcomes = []
-    for order in (nodes, shuffled):
+    for ordered_nodes in (nodes, shuffled):
         try:
-            outcomes.append(plan(order, pairs, replication=replication, policy=policy, memory=GIB))
+            outcomes.append(plan(ordered_nodes, pairs, replication=replication, policy=policy, memory=GIB))
         except NoRoom as refusal:
             outcomes.append(str(refusal))
     assert outcomes[0] == outcomes[1]
@@ -73,13 +73,13 @@ def test_sparse_spreads_primaries_evenly_over_equal_nodes(count: int, pairs: int
     nodes = equal_rooms(count + 1)
     placed = plan(nodes, pairs, replication=replication)
     for role in ("master", "slave") if replication else ("master",):
-        held = Counter(shard.node_uid for shard in placed if shard.role == role)
-        numbers = [held[room.node_uid] for room in nodes]
+        count_on_node = Counter(shard.node_uid for shard in placed if shard.role == role)
+        numbers = [count_on_node[room.node_uid] for room in nodes]
         assert max(numbers) - min(numbers) <= (1 if role == "master" else 2)
 
 
 @given(st.integers(3, 8), st.integers(1, 60))
-def test_the_load_of_a_lost_node_is_shared_by_all_others(count: int, pairs: int) -> None:
+def test_load_of_a_failed_node_is_shared_by_all_others(count: int, pairs: int) -> None:
     placed = plan(equal_rooms(count), pairs)
     primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
     replica_nodes = {
@@ -93,7 +93,7 @@ def test_the_load_of_a_lost_node_is_shared_by_all_others(count: int, pairs: int)
 
 
 @given(st.integers(2, 6), st.integers(1, 6), st.integers(1, 30))
-def test_dense_uses_as_few_nodes_as_can_be(count: int, fit: int, pairs: int) -> None:
+def test_dense_uses_the_fewest_possible_nodes(count: int, fit: int, pairs: int) -> None:
     nodes = equal_rooms(count, free=fit * GIB)
     if pairs > count * fit:
         with pytest.raises(NoRoom):
@@ -104,10 +104,10 @@ def test_dense_uses_as_few_nodes_as_can_be(count: int, fit: int, pairs: int) -> 
 
 
 @pytest.mark.parametrize(("nodes", "pairs"), [(3, 3), (3, 6), (3, 4), (4, 4), (5, 5), (5, 7)])
-def test_sparse_gives_every_node_as_many_shards(nodes: int, pairs: int) -> None:
-    held = Counter(shard.node_uid for shard in plan(equal_rooms(nodes), pairs))
-    assert max(held.values()) - min(held.values()) <= 1
-    assert sum(held.values()) == 2 * pairs
+def test_sparse_gives_every_node_the_same_number_of_shards(nodes: int, pairs: int) -> None:
+    count_on_node = Counter(shard.node_uid for shard in plan(equal_rooms(nodes), pairs))
+    assert max(count_on_node.values()) - min(count_on_node.values()) <= 1
+    assert sum(count_on_node.values()) == 2 * pairs
 
 
 def test_dense_with_replicas_uses_two_nodes() -> None:
@@ -116,12 +116,12 @@ def test_dense_with_replicas_uses_two_nodes() -> None:
     assert len({shard.node_uid for shard in placed}) == 2
 
 
-def test_dense_prefers_the_roomiest_node() -> None:
+def test_dense_prefers_the_node_with_most_free_memory() -> None:
     nodes = [Room(1, 4 * GIB, 0, 512), Room(2, 9 * GIB, 0, 512)]
     assert {shard.node_uid for shard in plan(nodes, 3, replication=False, policy="dense", memory=GIB)} == {2}
 
 
-def test_memory_is_not_counted_when_overbooking_is_allowed() -> None:
+def test_memory_is_ignored_when_overbooking_is_allowed() -> None:
     nodes = equal_rooms(2, free=GIB)
     with pytest.raises(NoRoom):
         plan(nodes, 2, memory=GIB)
@@ -141,10 +141,12 @@ def on_flash(nodes: list[Room], shard_flash: int, pairs: int = 2) -> set[int]:
     return {shard.node_uid for shard in placed}
 
 
-def test_a_database_on_flash_is_placed_where_flash_is_left() -> None:
+def test_flash_database_is_placed_on_nodes_with_free_flash() -> None:
     nodes = [Room(1, GIB, 0, 9), Room(2, GIB, 0, 9, 10 * GIB), Room(3, GIB, 0, 9, 3 * GIB), Room(4, GIB, 0, 9, GIB)]
     assert on_flash(nodes, 2 * GIB, pairs=1) == {2, 3}
-    assert on_flash(nodes, 0) == {2, 3, 4}, "all in RAM for now: its values must find flash later"
+    assert on_flash(nodes, 0) == {2, 3, 4}, (
+        "a database without flash size is placed on flash nodes, because values can move to flash later"
+    )
     with pytest.raises(NoRoom, match=r"node 3 has 1.0 GiB and 3.0 GiB of flash available"):
         on_flash(nodes, 2 * GIB)
     with pytest.raises(NoRoom, match="at least two nodes with flash that accept shards, but there is one"):
@@ -152,7 +154,7 @@ def test_a_database_on_flash_is_placed_where_flash_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "memory", "sentence"),
+    ("nodes", "memory", "message"),
     [
         ([], 0, "No node with a connected agent accepts shards. Add a node, or reconnect an agent."),
         (equal_rooms(1), 0, "Replication needs at least two nodes"),
@@ -161,7 +163,7 @@ def test_a_database_on_flash_is_placed_where_flash_is_left() -> None:
         ([Room(1, -GIB, 3, 9), Room(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB to give"),
     ],
 )
-def test_a_refusal_says_why(nodes: list[Room], memory: int, sentence: str) -> None:
+def test_refusal_contains_the_reason(nodes: list[Room], memory: int, message: str) -> None:
     with pytest.raises(NoRoom) as refusal:
         plan(nodes, 2, memory=memory)
-    assert sentence in str(refusal.value)
+    assert message in str(refusal.value)

@@ -1,4 +1,4 @@
-"""The policy: requests outside of a range are refused, stores with anything in them are read."""
+"""Tests of the policy and cluster settings: valid ranges, and reading of arbitrary stored values."""
 
 from dataclasses import asdict, fields
 from typing import Any
@@ -19,31 +19,31 @@ ANYTHING = st.recursive(
 
 
 def stored(table: Any) -> st.SearchStrategy[dict[str, Any]]:
-    return st.dictionaries(st.sampled_from([*(known.name for known in fields(table)), "unknown"]), ANYTHING)
+    return st.dictionaries(st.sampled_from([*(table_field.name for table_field in fields(table)), "unknown"]), ANYTHING)
 
 
 @pytest.mark.parametrize("table", [Policy, ClusterSettings])
-def test_the_defaults_keep_their_rules(table: Any) -> None:
+def test_defaults_are_valid(table: Any) -> None:
     assert rules.faults(table, asdict(table())) == {}
     assert table.of({}) == table()
 
 
 @given(stored(Policy))
-def test_any_stored_policy_is_brought_into_its_range(found: dict[str, Any]) -> None:
+def test_stored_policy_is_corrected_to_valid_values(found: dict[str, Any]) -> None:
     policy = Policy.of(found)
     assert rules.faults(Policy, asdict(policy)) == {}
-    kept = {
+    valid_values = {
         name: value for name, value in found.items() if name != "unknown" and not rules.faults(Policy, {name: value})
     }
-    assert kept.items() <= asdict(policy).items()
+    assert valid_values.items() <= asdict(policy).items()
 
 
 @given(stored(ClusterSettings))
-def test_any_stored_settings_are_brought_into_their_range(found: dict[str, Any]) -> None:
+def test_stored_settings_are_corrected_to_valid_values(found: dict[str, Any]) -> None:
     assert rules.faults(ClusterSettings, asdict(ClusterSettings.of(found))) == {}
 
 
-def test_numbers_go_to_the_nearest_that_is_allowed() -> None:
+def test_numbers_are_corrected_to_the_nearest_allowed_value() -> None:
     policy = Policy.of({"events_keep_days": 10**12, "login_lockout_threshold": -1, "default_recovery_wait_time": -7})
     assert (policy.events_keep_days, policy.login_lockout_threshold, policy.default_recovery_wait_time) == (
         36_500,

@@ -1,4 +1,7 @@
-"""Rates: a restart, a reset and a missing second are gaps; a sum with an unknown part is unknown."""
+"""Tests of rates.
+
+Restarts, resets and long pauses are gaps. A sum with an unknown part is unknown.
+"""
 
 from array import array
 from collections.abc import Sequence
@@ -49,7 +52,7 @@ def named(found: Sequence[Value], names: Sequence[str] = ROW) -> dict[str, Value
 
 
 @given(raws, st.none() | raws, st.integers(-5, 20))
-def test_no_rate_is_ever_negative_and_none_crosses_a_restart_or_a_reset(
+def test_rates_are_not_negative_and_do_not_span_a_restart_or_reset(
     now: dict[str, Value], before: dict[str, Value] | None, seconds: int
 ) -> None:
     shard = named(row(now, before, seconds))
@@ -58,12 +61,12 @@ def test_no_rate_is_ever_negative_and_none_crosses_a_restart_or_a_reset(
         and (before["started_at"], before["boot"]) == (now["started_at"], now["boot"])
         and 0 < seconds <= MAX_STEP
     )
-    grown = {
+    increases = {
         metric: None if (a := now[field]) is None or before is None or (b := before[field]) is None else a - b
         for metric, field in COUNTERS.items()
     }
-    reset = any((grown[metric] or 0) < 0 for metric in ONLY_GROW)
-    for metric, delta in grown.items():
+    reset = any((increases[metric] or 0) < 0 for metric in ONLY_GROW)
+    for metric, delta in increases.items():
         if not comparable or reset or delta is None or delta < 0:
             assert shard[metric] is None
         else:
@@ -76,49 +79,49 @@ def test_no_rate_is_ever_negative_and_none_crosses_a_restart_or_a_reset(
 
 
 @given(raws)
-def test_gauges_are_what_was_told(now: dict[str, Value]) -> None:
+def test_gauges_are_reported_unchanged(now: dict[str, Value]) -> None:
     shard = named(row(now, None, 0))
     for metric, field in GAUGES.items():
         assert shard[metric] == (None if now[field] is None else pytest.approx(now[field]))
 
 
-lives = st.lists(
+histories = st.lists(
     st.tuples(
-        st.sampled_from(["goes on", "goes on", "goes on", "restarts", "is reset", "is not seen"]),
+        st.sampled_from(["continue", "continue", "continue", "restart", "reset", "missing"]),
         st.dictionaries(st.sampled_from(["read_cmds", "write_cmds", "other_cmds", "hits"]), st.integers(0, 1000)),
     ),
     max_size=40,
 )
 
 
-@given(lives)
-def test_over_restarts_resets_and_missing_seconds_nothing_is_made_up(life: list[tuple[str, dict[str, int]]]) -> None:
-    """An engine that is restarted and reset at will. What is told of a second is all that was counted, or less where a reset
-    cannot be seen in the counters, or nothing; never more."""
+@given(histories)
+def test_rates_are_correct_across_restarts_resets_and_gaps(history: list[tuple[str, dict[str, int]]]) -> None:
+    """The engine is restarted and reset at random. A rate is the exact value or unknown, and never higher. It can be lower only
+    if a reset is not visible in the counters."""
     counters = dict.fromkeys(("read_cmds", "write_cmds", "other_cmds", "hits"), 0)
-    started, before, since, truth, troubled = 100.0, None, 0, dict.fromkeys(counters, 0), set[str]()
-    for what, increments in life:
-        since += 1
-        if what in ("restarts", "is reset"):
-            troubled.add(what)
+    started, before, elapsed, truth, interruptions = 100.0, None, 0, dict.fromkeys(counters, 0), set[str]()
+    for occurrence, increments in history:
+        elapsed += 1
+        if occurrence in ("restart", "reset"):
+            interruptions.add(occurrence)
             counters = dict.fromkeys(counters, 0)
-            started += what == "restarts"
+            started += occurrence == "restart"
         for name, count in increments.items():
             counters[name] += count
             truth[name] += count
-        if what == "is not seen":
+        if occurrence == "missing":
             continue
         now = raw(started_at=started, **{name: float(count) for name, count in counters.items()})
-        shard = named(row(now, before, since))
+        shard = named(row(now, before, elapsed))
         for metric, name in (("read_req", "read_cmds"), ("write_req", "write_cmds"), ("read_hits", "hits")):
             rate = shard[metric]
-            if before is None or "restarts" in troubled or since > MAX_STEP:
+            if before is None or "restart" in interruptions or elapsed > MAX_STEP:
                 assert rate is None
-            elif not troubled:
-                assert rate == pytest.approx(truth[name] / since)
+            elif not interruptions:
+                assert rate == pytest.approx(truth[name] / elapsed)
             elif rate is not None:
-                assert 0 <= rate * since <= truth[name] * (1 + 1e-6)
-        before, since, truth, troubled = now, 0, dict.fromkeys(counters, 0), set()
+                assert 0 <= rate * elapsed <= truth[name] * (1 + 1e-6)
+        before, elapsed, truth, interruptions = now, 0, dict.fromkeys(counters, 0), set()
 
 
 @pytest.mark.parametrize(
@@ -133,23 +136,23 @@ def test_over_restarts_resets_and_missing_seconds_nothing_is_made_up(life: list[
     ],
     ids=["restarted", "another agent process", "reset", "unknown before", "too long ago", "same second"],
 )
-def test_what_cannot_be_compared_is_a_gap(before: dict[str, Value], seconds: int) -> None:
+def test_incomparable_samples_are_a_gap(before: dict[str, Value], seconds: int) -> None:
     shard = named(second(seconds, before, read_cmds=10.0))
     assert shard["read_req"] is None
     assert shard["total_req"] is None
 
 
-def test_a_missing_second_is_bridged_not_doubled() -> None:
+def test_rate_across_a_missing_second_is_averaged() -> None:
     assert named(second(2, raw(read_cmds=10.0), read_cmds=50.0))["read_req"] == 20
 
 
-def test_without_reads_there_is_no_hit_ratio() -> None:
+def test_hit_ratio_is_unknown_without_reads() -> None:
     assert named(second())["hit_ratio"] is None
     assert named(second(hits=3.0, misses=1.0))["hit_ratio"] == 0.75
 
 
 @given(st.lists(st.none() | st.floats(0, 1e9), max_size=8))
-def test_a_sum_is_unknown_as_soon_as_a_part_is(values: list[Value]) -> None:
+def test_sum_with_an_unknown_part_is_unknown(values: list[Value]) -> None:
     total = rates.add(values)
     if None in values:
         assert total is None
@@ -160,7 +163,7 @@ def test_a_sum_is_unknown_as_soon_as_a_part_is(values: list[Value]) -> None:
 @given(
     st.lists(st.tuples(raws, st.none() | raws), min_size=1, max_size=6), st.lists(st.integers(0, 10**6), max_size=30)
 )
-def test_a_database_is_unknown_where_one_of_its_primaries_is(
+def test_database_value_is_unknown_if_a_primary_is_unknown(
     samples: list[tuple[dict[str, Value], dict[str, Value] | None]], probes: list[int]
 ) -> None:
     primaries = [row(now, before, 1) for now, before in samples if now["is_primary"] == 1]
@@ -169,8 +172,8 @@ def test_a_database_is_unknown_where_one_of_its_primaries_is(
     for name in ("total_req", "read_req", "ingress_bytes", "no_of_keys", "evicted_objects"):
         parts = [named(shard)[name] for shard in primaries]
         assert (found[name] is None) == (not parts or None in parts)
-    everyone = [named(shard)["used_memory"] for shard in (*primaries, *replicas)]
-    assert (found["used_memory"] is None) == (None in everyone)
+    memory_values = [named(shard)["used_memory"] for shard in (*primaries, *replicas)]
+    assert (found["used_memory"] is None) == (None in memory_values)
     assert found["hit_ratio"] is None or 0 <= found["hit_ratio"] <= 1
     assert all(value is None or value >= 0 for value in found.values())
     p50, p99 = found["p50_responsiveness"], found["p99_responsiveness"]
@@ -183,7 +186,7 @@ def test_a_database_is_unknown_where_one_of_its_primaries_is(
         assert sum(probe / 1000 <= p99 for probe in probes) >= 0.99 * len(probes)
 
 
-def test_traffic_is_that_of_the_primaries_and_memory_that_of_all() -> None:
+def test_database_has_traffic_of_primaries_and_memory_of_all_shards() -> None:
     primary = second(read_cmds=100.0, keys=7.0, used_memory=1000.0, used_memory_rss=3000.0, clients=4.0, ping_ms=1.0)
     replica = row(
         raw(is_primary=0.0, write_cmds=9.0, keys=7.0, used_memory=500.0, used_memory_rss=1500.0, ping_ms=6.0),
@@ -197,7 +200,7 @@ def test_traffic_is_that_of_the_primaries_and_memory_that_of_all() -> None:
     assert (found["responsiveness"], found["p99_responsiveness"], found["p50_responsiveness"]) == (6, 1, 1)
 
 
-def test_a_database_without_a_living_primary_has_no_traffic_at_all() -> None:
+def test_database_without_a_primary_has_no_traffic() -> None:
     found = named(shard_rates.database([], [second(is_primary=0.0, used_memory=5.0)], []), BDB_METRICS)
     assert found["total_req"] is None
     assert found["read_hits"] is None
@@ -217,7 +220,7 @@ NO_SHARDS: dict[str, Value] = {"total_req": 0.0, "used_memory": 0.0, "conns": 0.
 
 
 @given(cpu_times, cpu_times, st.integers(1, 20))
-def test_processor_shares_are_shares(now: dict[str, Any], before: dict[str, Any], seconds: int) -> None:
+def test_cpu_shares_add_up_to_one(now: dict[str, Any], before: dict[str, Any], seconds: int) -> None:
     found = named(rates.node(machine(**now), machine(**before), seconds, NO_SHARDS), NODE_METRICS)
     shares = [found[name] for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")]
     assert all(share is None or 0 <= share <= 1 for share in shares)
@@ -226,7 +229,7 @@ def test_processor_shares_are_shares(now: dict[str, Any], before: dict[str, Any]
     assert seconds <= MAX_STEP or shares == [None] * 4
 
 
-def test_a_node_counts_its_machine_and_its_shards() -> None:
+def test_node_values_combine_machine_and_shards() -> None:
     now = machine(
         net_in=300.0, disk_write=40.0, agent_cpu=1.5, cpu_user=4.0, cpu_idle=4.0, cpu_nice=1.0, pressure_io=0.5
     )
@@ -237,18 +240,18 @@ def test_a_node_counts_its_machine_and_its_shards() -> None:
     assert {name: found[name] for name in expected} == expected
 
 
-def test_what_a_kernel_does_not_tell_is_unknown() -> None:
-    silent = {**machine(), "pressure_cpu": None}
-    assert named(rates.node(silent, silent, 1, NO_SHARDS), NODE_METRICS)["cpu_pressure"] is None
+def test_values_missing_from_the_kernel_are_unknown() -> None:
+    without_pressure = {**machine(), "pressure_cpu": None}
+    assert named(rates.node(without_pressure, without_pressure, 1, NO_SHARDS), NODE_METRICS)["cpu_pressure"] is None
 
 
-def test_the_first_sample_of_a_node_has_gauges_only() -> None:
+def test_first_sample_of_a_node_has_only_gauges() -> None:
     found = named(rates.node(machine(free_memory=5.0, net_in=9.0), None, 0, NO_SHARDS), NODE_METRICS)
     assert found["free_memory"] == 5.0
     assert found["ingress_bytes"] is None
     assert found["total_req"] == 0
 
 
-def test_a_row_begins_with_the_metrics_of_a_shard() -> None:
+def test_row_starts_with_the_metrics_of_a_shard() -> None:
     assert ROW[: len(SHARD_METRICS)] == SHARD_METRICS
     assert len(second()) == len(ROW)

@@ -1,4 +1,7 @@
-"""Plans that spread or gather: pairs stay apart at every step, the result is even, a second plan is empty, no move is wasted."""
+"""Tests of rebalancing plans.
+
+Pairs are never on one node, the result is balanced, a second plan is empty, and no move is unnecessary.
+"""
 
 from collections import Counter
 
@@ -11,46 +14,46 @@ from shardboard.domain.moves import Move
 from shardboard.domain.rebalance import plan
 
 
-def unevenness(layout: Layout, *, leads: bool | None = None) -> int:
+def imbalance(layout: Layout, *, leads: bool | None = None) -> int:
     counts = [layout.count(node, 1, leads=leads) for node in layout.nodes]
     return max(counts) - min(counts)
 
 
 @given(boards(dense=False, databases=1))
 @settings(max_examples=300)
-def test_sparse_is_even_and_stable(drawn: tuple[Layout, int]) -> None:
+def test_sparse_plan_is_balanced_and_stable(drawn: tuple[Layout, int]) -> None:
     layout, _ = drawn
     moves = plan(clone(layout), 1)
     play(layout, moves)
-    assert unevenness(layout) <= 1
-    assert unevenness(layout, leads=True) <= 1 or layout.databases[1].copies == 1
+    assert imbalance(layout) <= 1
+    assert imbalance(layout, leads=True) <= 1 or layout.databases[1].copies == 1
     assert plan(clone(layout), 1) == []
 
 
 @given(boards(dense=False, databases=1))
-def test_no_copy_moves_more_than_balance_needs(drawn: tuple[Layout, int]) -> None:
+def test_plan_moves_only_the_copies_that_balance_requires(drawn: tuple[Layout, int]) -> None:
     layout, count = drawn
     total = len(layout.copies)
-    held = sorted((layout.count(node, 1) for node in layout.nodes), reverse=True)
-    even = sorted((total // count + (index < total % count) for index in range(count)), reverse=True)
-    least = sum(max(0, have - want) for have, want in zip(held, even, strict=True))
+    current_counts = sorted((layout.count(node, 1) for node in layout.nodes), reverse=True)
+    balanced_counts = sorted((total // count + (index < total % count) for index in range(count)), reverse=True)
+    required_moves = sum(max(0, have - want) for have, want in zip(current_counts, balanced_counts, strict=True))
     copied = [move for move in plan(clone(layout), 1) if move.to is not None]
-    assert len(copied) <= least
+    assert len(copied) <= required_moves
 
 
 @given(boards(dense=False, databases=1, replicated=True))
-def test_handovers_alone_copy_nothing_and_do_no_harm(drawn: tuple[Layout, int]) -> None:
+def test_switchovers_only_plan_copies_nothing_and_never_worsens_balance(drawn: tuple[Layout, int]) -> None:
     layout, _ = drawn
-    before, holders = unevenness(layout, leads=True), {each[:3] for each in places(layout)}
+    before, holders = imbalance(layout, leads=True), {each[:3] for each in places(layout)}
     moves = plan(clone(layout), 1, only_failovers=True)
     play(layout, moves)
     assert {each[:3] for each in places(layout)} == holders
-    assert unevenness(layout, leads=True) <= before
+    assert imbalance(layout, leads=True) <= before
     assert len(moves) <= len({copy.pair for copy in layout.copies.values()})
 
 
 @given(boards(dense=True, databases=1))
-def test_dense_gathers_and_is_stable(drawn: tuple[Layout, int]) -> None:
+def test_dense_plan_uses_few_nodes_and_is_stable(drawn: tuple[Layout, int]) -> None:
     layout, _ = drawn
     play(layout, plan(clone(layout), 1))
     for leads in (True, False):
@@ -59,14 +62,14 @@ def test_dense_gathers_and_is_stable(drawn: tuple[Layout, int]) -> None:
 
 
 @given(boards(databases=1), st.integers(0, 3))
-def test_a_plan_cut_short_is_still_sound(drawn: tuple[Layout, int], most: int) -> None:
+def test_plan_with_limited_operations_is_valid(drawn: tuple[Layout, int], most: int) -> None:
     layout, _ = drawn
     moves = plan(clone(layout), 1, max_operations=most)
     assert len(moves) <= most
     play(layout, moves)
 
 
-def board(*copies: Copy, nodes: int = 3, dense: bool = False, max_shards: int = 10) -> Layout:
+def make_layout(*copies: Copy, nodes: int = 3, dense: bool = False, max_shards: int = 10) -> Layout:
     return fill(list(copies), [LayoutDatabase(1, "shop", dense=dense)], rooms(nodes, max_shards=max_shards))
 
 
@@ -74,55 +77,55 @@ def pair(number: int, primary: int, replica: int) -> list[Copy]:
     return [Copy(10 * number, 1, number, primary, leads=True), Copy(10 * number + 1, 1, number, replica, leads=False)]
 
 
-def test_leads_travel_in_chains() -> None:
-    """Node 1 leads three, node 3 one, and no pair is on both: a handover each from 1 to 2 and from 2 to 3."""
-    laid = [*pair(0, 1, 2), *pair(1, 1, 2), *pair(2, 1, 2), *pair(3, 2, 3), *pair(4, 2, 3), *pair(5, 3, 2)]
-    moves = plan(board(*laid), 1, only_failovers=True)
+def test_primaries_are_switched_over_in_chains() -> None:
+    """Node 1 has three primaries and node 3 one, but they share no pair. Primaries move from node 1 to 2 and from 2 to 3."""
+    placed = [*pair(0, 1, 2), *pair(1, 1, 2), *pair(2, 1, 2), *pair(3, 2, 3), *pair(4, 2, 3), *pair(5, 3, 2)]
+    moves = plan(make_layout(*placed), 1, only_failovers=True)
     assert Counter(move.leads is not None and move.to is None for move in moves) == {True: 2}
 
 
-def test_a_new_node_gets_its_share() -> None:
-    laid = [*pair(0, 1, 2), *pair(1, 2, 1), *pair(2, 1, 2)]
-    layout = board(*laid)
+def test_new_node_gets_its_share() -> None:
+    placed = [*pair(0, 1, 2), *pair(1, 2, 1), *pair(2, 1, 2)]
+    layout = make_layout(*placed)
     moves = plan(clone(layout), 1)
     assert sum(move.to == 3 for move in moves) == 2
     assert sum(move.to is not None for move in moves) == 2
 
 
-def test_without_room_on_one_node_dense_takes_the_next() -> None:
-    laid = [*pair(0, 1, 2), *pair(1, 2, 3), *pair(2, 3, 1)]
-    layout = board(*laid, dense=True, max_shards=3)
+def test_dense_plan_uses_the_next_node_if_one_is_full() -> None:
+    placed = [*pair(0, 1, 2), *pair(1, 2, 3), *pair(2, 3, 1)]
+    layout = make_layout(*placed, dense=True, max_shards=3)
     play(layout, plan(clone(layout), 1))
     assert max(layout.count(node, 1) for node in layout.nodes) <= 3
 
 
-def test_what_is_not_in_sync_is_left_alone() -> None:
+def test_copies_out_of_sync_are_not_moved() -> None:
     lagging = [Copy(0, 1, 0, 1, leads=True), Copy(1, 1, 0, 2, leads=False, ready=False)]
-    laid = [*lagging, *pair(1, 1, 2), *pair(2, 1, 2)]
-    moves = plan(board(*laid, nodes=2), 1)
+    placed = [*lagging, *pair(1, 1, 2), *pair(2, 1, 2)]
+    moves = plan(make_layout(*placed, nodes=2), 1)
     assert [(move.pair, move.leads) for move in moves] == [(1, 11)]
 
 
-def test_what_is_on_nodes_that_take_nothing_stays_but_hands_its_leads_over() -> None:
-    laid = [*pair(0, 1, 2), *pair(1, 3, 2)]
-    layout = board(*laid)
+def test_excluded_nodes_keep_copies_but_lose_primaries() -> None:
+    placed = [*pair(0, 1, 2), *pair(1, 3, 2)]
+    layout = make_layout(*placed)
     layout.databases[1] = LayoutDatabase(1, "shop", dense=False, nodes=frozenset({1, 2}))
     assert [(move.pair, move.leads, move.to) for move in plan(layout, 1)] == [(1, 11, None)]
 
 
-def test_a_copy_too_many_goes() -> None:
-    laid = [*pair(0, 1, 2), *pair(1, 2, 3), *pair(2, 3, 1), Copy(99, 1, 0, 3, leads=False, ready=False)]
-    layout = board(*laid)
+def test_surplus_copy_is_removed() -> None:
+    placed = [*pair(0, 1, 2), *pair(1, 2, 3), *pair(2, 3, 1), Copy(99, 1, 0, 3, leads=False, ready=False)]
+    layout = make_layout(*placed)
     assert plan(clone(layout), 1, only_failovers=True) == []
     [move] = plan(clone(layout), 1)
     assert (move.leaves, move.to, move.leads) == (99, None, None)
     play(layout, [move])
 
 
-def test_hundreds_of_shards_are_planned_at_once() -> None:
-    laid = [copy for number in range(256) for copy in pair(number, number % 2 + 1, (number + 1) % 2 + 1)]
-    layout = board(*laid, nodes=13, max_shards=2000)
+def test_hundreds_of_shards_are_planned() -> None:
+    placed = [copy for number in range(256) for copy in pair(number, number % 2 + 1, (number + 1) % 2 + 1)]
+    layout = make_layout(*placed, nodes=13, max_shards=2000)
     moves: list[Move] = plan(clone(layout), 1)
     play(layout, moves)
-    assert unevenness(layout) <= 1
-    assert unevenness(layout, leads=True) <= 1
+    assert imbalance(layout) <= 1
+    assert imbalance(layout, leads=True) <= 1

@@ -1,4 +1,4 @@
-"""Sharing slots out anew: every slot once, as few moved as possible, the same work when asked on the way."""
+"""Tests of resharding plans: each slot is assigned once, few slots move, and an interrupted plan continues."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,53 +7,55 @@ from shardboard.domain import reshard, slots
 from shardboard.domain.reshard import SlotBatch, Spread, count
 
 
-def even(pairs: int) -> dict[int, slots.Ranges]:
+def even_spread(pairs: int) -> dict[int, slots.Ranges]:
     return {pair: (whole,) for pair, whole in enumerate(slots.split(pairs))}
 
 
 @st.composite
 def spreads(draw: st.DrawFn) -> dict[int, slots.Ranges]:
-    """Any sharing out of all slots among a few pairs, in several ranges; some may hold nothing."""
+    """Return a random assignment of all slots to a few pairs, in several ranges. Some pairs can be empty."""
     pairs = draw(st.integers(1, 8))
     edges = sorted(draw(st.sets(st.integers(1, slots.SLOTS - 1), max_size=20)))
     owners = draw(st.lists(st.integers(0, pairs - 1), min_size=len(edges) + 1, max_size=len(edges) + 1))
-    held: dict[int, list[int]] = {pair: [] for pair in range(pairs)}
+    current: dict[int, list[int]] = {pair: [] for pair in range(pairs)}
     for owner, first, after in zip(owners, [0, *edges], [*edges, slots.SLOTS], strict=True):
-        held[owner] += range(first, after)
-    return {pair: slots.gather(numbers) for pair, numbers in held.items()}
+        current[owner] += range(first, after)
+    return {pair: slots.gather(numbers) for pair, numbers in current.items()}
 
 
-def least(held: Spread, staying: set[int]) -> int:
-    """How many slots have to move whatever one does: what the leaving hold, and what the staying have too much of, when the
-    larger shares go to those with most."""
-    size, odd = divmod(slots.SLOTS, len(staying))
-    sizes = sorted((count(held.get(pair, ())) for pair in staying), reverse=True)
-    return slots.SLOTS - sum(min(have, size + (place < odd)) for place, have in enumerate(sizes))
+def minimum_moves(current: Spread, target_pairs: set[int]) -> int:
+    """Return the minimum number of slots to move: those of removed pairs and the surplus of remaining pairs, if the largest
+    pairs get the larger shares."""
+    size, odd = divmod(slots.SLOTS, len(target_pairs))
+    sizes = sorted((count(current.get(pair, ())) for pair in target_pairs), reverse=True)
+    return slots.SLOTS - sum(min(have, size + (index < odd)) for index, have in enumerate(sizes))
 
 
-def moved(batches: list[SlotBatch]) -> int:
+def slot_count(batches: list[SlotBatch]) -> int:
     return sum(batch.size for batch in batches)
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
-def test_every_slot_once_balanced_and_with_the_fewest_moved(held: Spread, staying: set[int]) -> None:
-    wanted = reshard.spread(held, staying)
-    assert set(wanted) == staying
-    assert sorted(slot for ranges in wanted.values() for slot in slots.each(ranges)) == list(range(slots.SLOTS))
-    sizes = [count(ranges) for ranges in wanted.values()]
+def test_every_slot_is_assigned_once_with_the_fewest_moves(current: Spread, target_pairs: set[int]) -> None:
+    desired = reshard.spread(current, target_pairs)
+    assert set(desired) == target_pairs
+    assert sorted(slot for ranges in desired.values() for slot in slots.each(ranges)) == list(range(slots.SLOTS))
+    sizes = [count(ranges) for ranges in desired.values()]
     assert max(sizes) - min(sizes) <= 1
-    batches = reshard.batches(held, wanted)
-    assert moved(batches) == least(held, staying)
-    assert reshard.after(held, batches) == {**dict.fromkeys(held, ()), **wanted}
+    batches = reshard.batches(current, desired)
+    assert slot_count(batches) == minimum_moves(current, target_pairs)
+    assert reshard.after(current, batches) == {**dict.fromkeys(current, ()), **desired}
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12), st.data())
-def test_on_the_way_what_is_left_is_what_has_not_moved(held: Spread, staying: set[int], data: st.DataObject) -> None:
-    wanted = reshard.spread(held, staying)
-    batches = reshard.batches(held, wanted)
-    part = [
+def test_interrupted_plan_continues_with_the_remaining_slots(
+    current: Spread, target_pairs: set[int], data: st.DataObject
+) -> None:
+    desired = reshard.spread(current, target_pairs)
+    batches = reshard.batches(current, desired)
+    completed = [
         SlotBatch(
             batch.source,
             batch.target,
@@ -61,52 +63,54 @@ def test_on_the_way_what_is_left_is_what_has_not_moved(held: Spread, staying: se
         )
         for batch in batches
     ]
-    halfway = reshard.after(held, part)
-    assert moved(reshard.batches(halfway, wanted)) == moved(batches) - moved(part)
-    assert moved(reshard.batches(halfway, reshard.spread(halfway, staying))) == moved(batches) - moved(part)
+    halfway = reshard.after(current, completed)
+    assert slot_count(reshard.batches(halfway, desired)) == slot_count(batches) - slot_count(completed)
+    assert slot_count(reshard.batches(halfway, reshard.spread(halfway, target_pairs))) == slot_count(
+        batches
+    ) - slot_count(completed)
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), spreads(), st.integers(0, 7))
-def test_what_has_to_move_is_what_has_another_owner(held: Spread, wanted: Spread, lost: int) -> None:
-    """Whatever the two are; slots of a pair that nobody knows any more stay where they are."""
-    known = {pair: ranges for pair, ranges in held.items() if pair != lost}
-    owners, goals = ({slot: pair for pair in of for slot in slots.each(of[pair])} for of in (known, wanted))
-    ways = {(batch.source, batch.target): batch.slots for batch in reshard.batches(known, wanted)}
-    there = {(owners[slot], goals[slot]) for slot in owners if owners[slot] != goals[slot]}
-    assert ways == {way: slots.gather(s for s in owners if (owners[s], goals[s]) == way) for way in there}
+def test_only_slots_with_another_owner_move(current: Spread, desired: Spread, lost: int) -> None:
+    """This holds for all assignments. Slots of an unknown pair stay where they are."""
+    known = {pair: ranges for pair, ranges in current.items() if pair != lost}
+    owners, goals = ({slot: pair for pair in of for slot in slots.each(of[pair])} for of in (known, desired))
+    ways = {(batch.source, batch.target): batch.slots for batch in reshard.batches(known, desired)}
+    expected_ways = {(owners[slot], goals[slot]) for slot in owners if owners[slot] != goals[slot]}
+    assert ways == {way: slots.gather(s for s in owners if (owners[s], goals[s]) == way) for way in expected_ways}
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
-def test_a_pair_takes_part_in_one_batch_at_a_time(held: Spread, staying: set[int]) -> None:
-    waiting = reshard.batches(held, reshard.spread(held, staying))
+def test_each_pair_is_in_one_batch_at_a_time(current: Spread, target_pairs: set[int]) -> None:
+    waiting = reshard.batches(current, reshard.spread(current, target_pairs))
     chosen = reshard.at_once(waiting)
     ends = [end for batch in chosen for end in (batch.source, batch.target)]
     assert len(ends) == len(set(ends))
     assert bool(chosen) == bool(waiting)
 
 
-def test_doubling_cuts_each_range_in_two() -> None:
-    wanted = reshard.spread(even(3), range(6))
-    assert all(len(ranges) == 1 for ranges in wanted.values())
-    batches = reshard.batches(even(3), wanted)
-    assert moved(batches) == 8191
+def test_doubling_the_shards_splits_each_range() -> None:
+    desired = reshard.spread(even_spread(3), range(6))
+    assert all(len(ranges) == 1 for ranges in desired.values())
+    batches = reshard.batches(even_spread(3), desired)
+    assert slot_count(batches) == 8191
     assert len(reshard.at_once(batches)) == 3
 
 
-def test_one_more_pair_takes_a_part_of_each() -> None:
-    wanted = reshard.spread(even(3), range(4))
-    assert [len(wanted[pair]) for pair in range(4)] == [1, 1, 1, 2]
-    assert moved(reshard.batches(even(3), wanted)) == 4096
+def test_new_pair_takes_slots_from_each_pair() -> None:
+    desired = reshard.spread(even_spread(3), range(4))
+    assert [len(desired[pair]) for pair in range(4)] == [1, 1, 1, 2]
+    assert slot_count(reshard.batches(even_spread(3), desired)) == 4096
 
 
-def test_what_was_taken_is_given_back_where_it_came_from() -> None:
-    grown = reshard.spread(even(3), range(4))
-    back = reshard.spread(grown, range(3))
-    assert sum(len(ranges) for ranges in back.values()) <= 5
+def test_removed_pair_returns_slots_to_adjacent_ranges() -> None:
+    grown = reshard.spread(even_spread(3), range(4))
+    restored = reshard.spread(grown, range(3))
+    assert sum(len(ranges) for ranges in restored.values()) <= 5
 
 
-def test_nothing_moves_when_all_is_even() -> None:
-    assert reshard.spread(even(5), range(5)) == even(5)
-    assert reshard.batches(even(5), even(5)) == []
+def test_balanced_assignment_is_not_changed() -> None:
+    assert reshard.spread(even_spread(5), range(5)) == even_spread(5)
+    assert reshard.batches(even_spread(5), even_spread(5)) == []

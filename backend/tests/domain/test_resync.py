@@ -1,4 +1,4 @@
-"""Progress of a resync, from what INFO says on both sides: made-up mixes, and sequences as Valkey 8.0.1 gives them."""
+"""Tests of the progress of a resync from INFO of both sides, with random values and with sequences of Valkey 8.0.1."""
 
 import pytest
 from hypothesis import given
@@ -38,7 +38,7 @@ primaries = st.fixed_dictionaries(
 
 
 @given(replicas, primaries)
-def test_a_look_is_within_bounds(replica: dict[str, str], primary: dict[str, str]) -> None:
+def test_progress_of_one_poll_is_within_bounds(replica: dict[str, str], primary: dict[str, str]) -> None:
     seen = look(replica, primary)
     assert seen.share is None or 0 <= seen.share <= 1
     assert seen.transferred >= 0
@@ -49,12 +49,12 @@ def test_a_look_is_within_bounds(replica: dict[str, str], primary: dict[str, str
     st.lists(st.tuples(replicas, primaries, st.floats(-5, 100)), min_size=1, max_size=12),
     st.none() | st.floats(1, 10**9),
 )
-def test_whatever_comes_nothing_goes_back(
-    looks: list[tuple[dict[str, str], dict[str, str], float]], load_rate: float | None
+def test_progress_never_decreases(
+    polls: list[tuple[dict[str, str], dict[str, str], float]], load_rate: float | None
 ) -> None:
-    """Also when the clock does."""
+    """Progress does not decrease, even if the clock is set back."""
     before, when = Course(), 1000.0
-    for replica, primary, seconds in looks:
+    for replica, primary, seconds in polls:
         when += seconds
         now = advance(before, look(replica, primary), when, load_rate)
         assert before.percent <= now.percent <= 100
@@ -67,29 +67,29 @@ def test_whatever_comes_nothing_goes_back(
 
 
 @given(st.lists(st.floats(0.1, 3), min_size=8, max_size=40), st.floats(0.001, 0.1))
-def test_at_a_steady_pace_percent_and_time_left_are_true(rests: list[float], speed: float) -> None:
-    course, when = Course(), 0.0
-    for rest in rests:
+def test_percent_and_time_left_are_exact_at_constant_speed(pauses: list[float], speed: float) -> None:
+    resync_state, when = Course(), 0.0
+    for pause in pauses:
         share = when * speed
         if share >= 1:
             break
-        course = advance(course, Progress("transfer", 1, share=share), when)
-        if course.seconds_left is not None:
-            assert course.seconds_left == pytest.approx(1 / speed - when, rel=1e-6)
-            assert course.percent == pytest.approx(min(99, 100 * share), rel=1e-6, abs=1e-6)
-        when += rest
+        resync_state = advance(resync_state, Progress("transfer", 1, share=share), when)
+        if resync_state.seconds_left is not None:
+            assert resync_state.seconds_left == pytest.approx(1 / speed - when, rel=1e-6)
+            assert resync_state.percent == pytest.approx(min(99, 100 * share), rel=1e-6, abs=1e-6)
+        when += pause
 
 
-def test_a_new_attempt_does_not_take_back_what_was_shown() -> None:
+def test_new_attempt_does_not_reduce_reported_progress() -> None:
     loading = Progress("load", 900)
-    assert follow(loading, Progress("transfer", 10)) == loading, "the same share, an earlier phase"
+    assert follow(loading, Progress("transfer", 10)) == loading, "the share is the same but the phase is earlier"
     assert follow(loading, Progress("waiting", 0)) == loading
     assert follow(None, loading) == loading
 
 
-def test_a_pace_is_that_of_the_later_part() -> None:
+def test_speed_is_based_on_recent_progress() -> None:
     pace = start(0, 0.0)
-    assert pace.left(0.1, 0.05) is None, "too early to say"
+    assert pace.left(0.1, 0.05) is None, "too early for an estimate"
     for when in range(1, 9):
         pace = pace.on(when, when / 80)  # 80 s for all of it
     assert pace.left(8, 0.1) == pytest.approx(72)
@@ -97,8 +97,8 @@ def test_a_pace_is_that_of_the_later_part() -> None:
         pace = pace.on(when, 0.1 + (when - 8) / 20)  # four times as fast
     assert pace.left(24, 0.9) == pytest.approx(2)
     assert pace.left(25, 1.0) == 0
-    again = pace.on(26, 0.1)
-    assert again == start(26, 0.1), "another attempt"
+    restarted = pace.on(26, 0.1)
+    assert restarted == start(26, 0.1), "a new attempt resets the speed"
 
 
 DOWN = {"master_link_status": "down"}
@@ -113,7 +113,7 @@ def processed(count: int) -> dict[str, str]:
 
 
 def loaded(keys: int, count: int) -> dict[str, str]:
-    """By an empty replica: from the line into memory."""
+    """Return INFO of an empty replica that loads directly from the connection."""
     return LOADING | {
         "loading_total_bytes": "0",
         "loading_loaded_perc": "1.25",
@@ -123,9 +123,9 @@ def loaded(keys: int, count: int) -> dict[str, str]:
     }
 
 
-def test_an_empty_replica_loads_what_arrives() -> None:
-    """What it tells of percent and time is guessed from the primary's memory; its keys tell."""
-    course = Course()
+def test_empty_replica_loads_from_the_connection() -> None:
+    """Percent and time reported by the replica are guesses based on the memory of the primary. Progress is derived from keys."""
+    resync_state = Course()
     steps = [
         (0.0, DOWN | {"master_sync_in_progress": "0"}, {"rdb_bgsave_in_progress": "0"}, "waiting", 0, None),
         (4.0, loaded(0, 0), processed(0), "transfer", 0, None),
@@ -136,40 +136,40 @@ def test_an_empty_replica_loads_what_arrives() -> None:
         (15.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
     for when, replica, primary, phase, percent, left in steps:
-        course = advance(course, look(replica, primary), when)
-        assert (course.progress.phase, round(course.percent, 3)) == (phase, percent), when
-        assert course.seconds_left == (left if left is None else pytest.approx(left)), when
-    assert course.progress.transferred == 410
+        resync_state = advance(resync_state, look(replica, primary), when)
+        assert (resync_state.progress.phase, round(resync_state.percent, 3)) == (phase, percent), when
+        assert resync_state.seconds_left == (left if left is None else pytest.approx(left)), when
+    assert resync_state.progress.transferred == 410
 
 
-def test_a_replica_that_was_not_empty_loads_from_disk() -> None:
-    """It knows no total, its left bytes are negative, and the primary's count lags behind at first."""
+def test_non_empty_replica_loads_from_disk() -> None:
+    """The replica reports no total and negative remaining bytes, and the count of the primary lags behind at first."""
     read = SYNC | {"master_sync_total_bytes": "0", "master_sync_perc": "0.00"}
 
-    def arrived(count: int) -> dict[str, str]:
+    def received_info(count: int) -> dict[str, str]:
         return read | {"master_sync_read_bytes": str(count), "master_sync_left_bytes": str(-count)}
 
-    course = Course()
+    resync_state = Course()
     steps = [
         (0.0, read | {"master_sync_read_bytes": "0"}, processed(0), "transfer", 0, None),
-        (1.0, arrived(48_000_000), processed(0), "transfer", 0, None),
-        (2.0, arrived(120_000_000), processed(125_000), "transfer", 0, None),
-        (4.0, arrived(240_000_000), processed(125_000), "transfer", 40, 4 + 2),
-        (8.0, arrived(480_000_000), processed(500_000), "transfer", 80, 0 + 2),
+        (1.0, received_info(48_000_000), processed(0), "transfer", 0, None),
+        (2.0, received_info(120_000_000), processed(125_000), "transfer", 0, None),
+        (4.0, received_info(240_000_000), processed(125_000), "transfer", 40, 4 + 2),
+        (8.0, received_info(480_000_000), processed(500_000), "transfer", 80, 0 + 2),
         (8.2, SENT | {"loading_loaded_perc": "0.00"}, SAVING, "load", 80.392, 2),
         (9.0, SENT | {"loading_loaded_perc": "50.00"}, {}, "load", 91.837, 0.8),
         (10.0, DOWN | {"master_sync_in_progress": "0", "loading": "0"}, {}, "load", 91.837, None),
         (10.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
     for when, replica, primary, phase, percent, left in steps:
-        course = advance(course, look(replica, primary), when, load_rate=240e6)
-        assert (course.progress.phase, round(course.percent, 3)) == (phase, percent), when
-        assert course.seconds_left == (left if left is None else pytest.approx(left)), when
-    assert course.progress.transferred == 480_000_000
-    assert course.progress.total == 480_000_000
+        resync_state = advance(resync_state, look(replica, primary), when, load_rate=240e6)
+        assert (resync_state.progress.phase, round(resync_state.percent, 3)) == (phase, percent), when
+        assert resync_state.seconds_left == (left if left is None else pytest.approx(left)), when
+    assert resync_state.progress.transferred == 480_000_000
+    assert resync_state.progress.total == 480_000_000
 
 
-def test_a_sync_from_disk_knows_its_size_once_it_is_sent() -> None:
+def test_disk_based_sync_has_a_size_once_it_is_sent() -> None:
     saving = SYNC | {"master_sync_total_bytes": "-1", "master_sync_left_bytes": "-1", "master_sync_perc": "-0.00"}
     seen = look(saving, processed(400000))
     assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.8, 0)
@@ -179,60 +179,62 @@ def test_a_sync_from_disk_knows_its_size_once_it_is_sent() -> None:
     assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.75, 61_500_000)
 
 
-def test_online_on_the_primarys_side_means_nothing() -> None:
-    """It says so before the replica has loaded a byte."""
+def test_online_state_reported_by_the_primary_is_ignored() -> None:
+    """The primary reports `online` before the replica has loaded any data."""
     primary = {"slave0": "ip=127.0.0.1,port=20001,state=online,offset=1,lag=0,type=replica"}
     assert look(SENT | {"loading_loaded_perc": "1.00"}, primary).phase == "load"
 
 
-def test_a_link_that_is_up_has_to_catch_up_with_what_was_written_meanwhile() -> None:
+def test_connected_replica_catches_up_with_later_writes() -> None:
     replica = {"master_link_status": "up", "slave_repl_offset": "1000000"}
     assert look(replica, {"master_repl_offset": "90000000"}) == Progress("catching_up", 0, lag=89_000_000)
-    assert look(replica, {"master_repl_offset": "1500000"}).phase == "in_sync", "what is on its way under load"
+    assert look(replica, {"master_repl_offset": "1500000"}).phase == "in_sync", "a small lag is normal under load"
     assert look({"master_link_status": "up"}, {"master_repl_offset": "90000000"}).phase == "in_sync"
 
 
-def test_what_is_behind_tells_how_long_catching_up_takes() -> None:
-    course = advance(Course(), Progress("catching_up", 0, lag=100), 0.0)
-    assert course.seconds_left is None
-    course = advance(course, Progress("catching_up", 0, lag=25), 3.0)
-    assert course.seconds_left == pytest.approx(1.0)
-    assert course.percent == pytest.approx(75)
-    course = advance(course, Progress("catching_up", 0, lag=200), 4.0)
-    assert course.seconds_left is None, "it falls further behind"
-    assert course.percent == pytest.approx(75)
+def test_lag_determines_the_time_left_while_catching_up() -> None:
+    resync_state = advance(Course(), Progress("catching_up", 0, lag=100), 0.0)
+    assert resync_state.seconds_left is None
+    resync_state = advance(resync_state, Progress("catching_up", 0, lag=25), 3.0)
+    assert resync_state.seconds_left == pytest.approx(1.0)
+    assert resync_state.percent == pytest.approx(75)
+    resync_state = advance(resync_state, Progress("catching_up", 0, lag=200), 4.0)
+    assert resync_state.seconds_left is None, "the lag increases"
+    assert resync_state.percent == pytest.approx(75)
 
 
-def test_the_size_once_told_is_kept_and_holds_what_was_read() -> None:
+def test_total_size_is_kept_and_at_least_the_received_bytes() -> None:
     loading = follow(Progress("transfer", 1040), Progress("load", 0, total=1000))
     assert (loading.total, loading.transferred) == (1040, 1040)
     assert follow(loading, Progress("catching_up", 0)).total == 1040
 
 
-def test_between_two_tellings_the_bytes_tell() -> None:
-    """The primary counts keys once a second or two; what arrives meanwhile is measured by what had arrived then."""
+def test_progress_between_key_counts_is_derived_from_bytes() -> None:
+    """The primary updates its key count every one or two seconds. Progress between updates is derived from received bytes."""
     saving = {"rdb_bgsave_in_progress": "1", "current_save_keys_total": "100", "current_save_keys_processed": "25"}
 
-    def arrived(count: int, **changes: str) -> Progress:
+    def received_info(count: int, **changes: str) -> Progress:
         return look(SYNC | {"master_sync_read_bytes": str(count)}, saving | changes)
 
-    first = follow(None, arrived(1000))
+    first = follow(None, received_info(1000))
     assert first.share == 0.25
-    later = follow(first, arrived(2000))
+    later = follow(first, received_info(2000))
     assert later.share == 0.5
-    assert follow(later, arrived(9000)).share == 0.99, "never done before the primary says so"
-    told = follow(later, arrived(2200, current_save_keys_processed="50"))
-    assert (told.share, told.whole) == (0.5, 4400)
+    assert follow(later, received_info(9000)).share == 0.99, (
+        "progress is below 100 % until the primary reports completion"
+    )
+    updated = follow(later, received_info(2200, current_save_keys_processed="50"))
+    assert (updated.share, updated.whole) == (0.5, 4400)
 
 
 @given(st.floats(0, 10**12), st.integers(0, 10**12), st.integers(0, 10**9), st.none() | st.floats(1, 10**9))
-def test_a_load_takes_longer_when_there_is_more(size: float, memory: int, keys: int, rate: float | None) -> None:
+def test_more_data_takes_longer_to_load(size: float, memory: int, keys: int, rate: float | None) -> None:
     assert load_seconds(size, memory, keys, rate) >= 0
     assert load_seconds(size, memory, keys + 1, rate) >= load_seconds(size, memory, keys, rate)
     assert load_seconds(size, memory + 1, keys, rate) >= load_seconds(size, memory, keys, rate)
 
 
-def test_a_load_takes_as_long_as_the_last_one() -> None:
-    assert load_seconds(340e6, 400_000_000, 0) == 1.0, "values that are not compressed"
+def test_load_time_uses_the_measured_rate() -> None:
+    assert load_seconds(340e6, 400_000_000, 0) == 1.0, "the values are not compressed"
     assert load_seconds(34e6, 51_000_000 + 110_000_000, 1_000_000) == pytest.approx(0.1 + 1 + 1)
     assert load_seconds(340e6, 400_000_000, 10**9, rate=170e6) == 2.0

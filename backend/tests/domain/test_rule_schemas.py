@@ -1,4 +1,4 @@
-"""Rules as JSON Schema."""
+"""Tests of converting validation rules to JSON Schema."""
 
 import re
 
@@ -25,19 +25,19 @@ from shardboard.domain.rules import Address, Flag, ListOf, Members, OneOf, Rule,
         ),
     ],
 )
-def test_a_rule(rule: Rule, schema: dict[str, object]) -> None:
+def test_rule_is_converted_to_json_schema(rule: Rule, schema: dict[str, object]) -> None:
     assert rule_schemas.of(rule) == schema
 
 
-def test_text_matches_as_a_whole() -> None:
-    told = rule_schemas.of(Text("a letter", "a|b", 3))
-    assert re.search(told["pattern"], "a")
-    assert not re.search(told["pattern"], "ab")
-    assert told["maxLength"] == 3
+def test_text_pattern_matches_the_complete_value() -> None:
+    generated = rule_schemas.of(Text("a letter", "a|b", 3))
+    assert re.search(generated["pattern"], "a")
+    assert not re.search(generated["pattern"], "ab")
+    assert generated["maxLength"] == 3
     assert "anyOf" in rule_schemas.of(Address())
 
 
 def test_every_setting_has_a_schema_and_a_default() -> None:
-    told = rule_schemas.of_table(ClusterSettings)["properties"]
-    assert told["logrotate_settings"]["default"] == {"maxage": 7, "maxsize": "200M", "rotate": 10}
-    assert all("default" in each for each in told.values())
+    generated = rule_schemas.of_table(ClusterSettings)["properties"]
+    assert generated["logrotate_settings"]["default"] == {"maxage": 7, "maxsize": "200M", "rotate": 10}
+    assert all("default" in each for each in generated.values())

@@ -1,4 +1,4 @@
-"""What is secret goes; what is not stays, and JSON stays JSON."""
+"""Tests of removing secrets from texts and JSON without changing other data."""
 
 import json
 
@@ -16,7 +16,7 @@ KEY = "-----BEGIN EC PRIVATE KEY-----\nMIIE+/=\n-----END EC PRIVATE KEY-----"
 
 
 def shape(value: object) -> object:
-    """Everything but the texts."""
+    """Return the value with all strings replaced by empty ones."""
     match value:
         case str():
             return ""
@@ -30,10 +30,10 @@ def shape(value: object) -> object:
 @given(
     value=VALUES, secrets=st.sets(st.text(min_size=4) | st.sampled_from(["true", "null", "1000", '": "']), max_size=5)
 )
-def test_json_keeps_its_shape_and_no_text_has_a_secret(value: object, secrets: set[str]) -> None:
-    told = json.loads(Scrubber(secrets).json(value))
-    assert shape(told) == shape(value)
-    for text in strings(told):
+def test_scrubbed_json_keeps_its_shape_and_contains_no_secret(value: object, secrets: set[str]) -> None:
+    scrubbed = json.loads(Scrubber(secrets).json(value))
+    assert shape(scrubbed) == shape(value)
+    for text in strings(scrubbed):
         assert not any(
             secret in text.replace(HIDDEN, "\0") for secret in secrets if "*" not in secret and "\0" not in secret
         )
@@ -50,13 +50,13 @@ def strings(value: object) -> list[str]:
     return []
 
 
-def test_secrets_of_logs_in_every_form() -> None:
+def test_secrets_are_removed_from_logs_in_all_forms() -> None:
     scrub = Scrubber(['a"word', "a", "longer-than-word", "longer"])
     assert scrub.text('AUTH a"word {"pass": "a\\"word"} longer-than-word longer') == 'AUTH *** {"pass": "***"} *** ***'
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "scrubbed"),
     [
         (f"key {KEY} end", "key *** end"),
         (json.dumps(f"key {KEY} end"), '"key *** end"'),
@@ -66,11 +66,11 @@ def test_secrets_of_logs_in_every_form() -> None:
         ("run id " + "0a" * 20, "run id " + "0a" * 20),
     ],
 )
-def test_what_looks_secret(text: str, told: str) -> None:
-    assert Scrubber([]).text(text) == told
+def test_keys_urls_and_hashes_are_removed(text: str, scrubbed: str) -> None:
+    assert Scrubber([]).text(text) == scrubbed
 
 
-def test_names_tell_what_is_secret() -> None:
+def test_secrets_are_recognized_by_field_name() -> None:
     config = {
         "authentication_redis_pass": "one",
         "other_passwords": ["two"],

@@ -1,4 +1,4 @@
-"""Slot ranges: complete, disjoint, balanced."""
+"""Tests of slot ranges."""
 
 from itertools import pairwise
 
@@ -21,12 +21,12 @@ def test_ranges_are_contiguous_complete_and_balanced(count: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_three_ranges_are_those_that_valkey_cli_makes() -> None:
+def test_three_ranges_match_valkey_cli() -> None:
     assert slots.split(3) == [(0, 5460), (5461, 10922), (10923, 16383)]
 
 
 @pytest.mark.parametrize("count", [0, -1, slots.SLOTS + 1])
-def test_impossible_counts_are_refused(count: int) -> None:
+def test_invalid_number_of_ranges_is_rejected(count: int) -> None:
     with pytest.raises(ValueError, match=f"into {count} ranges"):
         slots.split(count)
 
@@ -35,17 +35,17 @@ def test_impossible_counts_are_refused(count: int) -> None:
     ("ranges", "text"),
     [(((0, 8191),), "0-8191"), (((7, 7),), "7"), (((0, 1), (5, 5), (9, 11)), "0-1,5,9-11"), ((), "")],
 )
-def test_rendering(ranges: slots.Ranges, text: str) -> None:
+def test_ranges_are_rendered_and_parsed(ranges: slots.Ranges, text: str) -> None:
     assert slots.render(ranges) == text
     assert slots.parse(text) == ranges
 
 
 SETS = st.sets(st.one_of(st.integers(0, 60), st.integers(slots.SLOTS - 40, slots.SLOTS - 1)), max_size=50)
-"""Dense at both ends, so that ranges touch, overlap and contain each other."""
+"""Slots concentrated at both ends, so that ranges touch, overlap and contain each other."""
 
 
 @given(SETS, SETS, st.integers(-1, 60))
-def test_arithmetic_of_ranges_is_that_of_sets(one: set[int], other: set[int], size: int) -> None:
+def test_range_operations_match_set_operations(one: set[int], other: set[int], size: int) -> None:
     a, b = slots.gather(one), slots.gather(other)
     assert slots.joined(a, b) == slots.joined(b, a) == slots.gather(one | other)
     assert slots.without(a, b) == slots.gather(one - other)
@@ -53,7 +53,7 @@ def test_arithmetic_of_ranges_is_that_of_sets(one: set[int], other: set[int], si
 
 
 @given(st.sets(st.integers(0, slots.SLOTS - 1), max_size=50))
-def test_gathered_slots_are_all_there_once(numbers: set[int]) -> None:
+def test_gathered_ranges_contain_each_slot_once(numbers: set[int]) -> None:
     ranges = slots.gather(numbers)
     assert list(slots.each(ranges)) == sorted(numbers)
     assert all(after[0] > before[1] + 1 for before, after in pairwise(ranges))

@@ -1,4 +1,4 @@
-"""How many full syncs may run at once, for whatever mix of nodes and limits."""
+"""Tests of the limit on concurrent full syncs per node."""
 
 from collections import Counter
 
@@ -16,26 +16,28 @@ limits = st.dictionaries(st.integers(1, 4), st.integers(0, 3))
 
 
 @given(transfers, transfers, limits)
-def test_no_node_gets_more_than_its_limit(
-    wanted: list[Transfer], running: list[Transfer], most: dict[int, int]
+def test_no_node_exceeds_its_limit(
+    requested: list[Transfer], running: list[Transfer], limit_by_node: dict[int, int]
 ) -> None:
-    admitted = admit(wanted, running, most)
+    admitted = admit(requested, running, limit_by_node)
     uids = {transfer.uid for transfer in running}
-    fresh = [transfer for transfer in admitted if transfer.uid not in uids]
-    busy = Counter(node for transfer in [*running, *fresh] for node in transfer.nodes)
-    for transfer in fresh:
-        assert all(busy[node] <= most[node] for node in transfer.nodes if most.get(node))
-    assert all(transfer in admitted for transfer in wanted if transfer.uid in uids), "what runs goes on"
-    for refused in [transfer for transfer in wanted if transfer not in admitted]:
-        assert any(most.get(node) and busy[node] >= most[node] for node in refused.nodes), "there was room for it"
+    new_syncs = [transfer for transfer in admitted if transfer.uid not in uids]
+    busy = Counter(node for transfer in [*running, *new_syncs] for node in transfer.nodes)
+    for transfer in new_syncs:
+        assert all(busy[node] <= limit_by_node[node] for node in transfer.nodes if limit_by_node.get(node))
+    assert all(transfer in admitted for transfer in requested if transfer.uid in uids), "running syncs continue"
+    for refused in [transfer for transfer in requested if transfer not in admitted]:
+        assert any(limit_by_node.get(node) and busy[node] >= limit_by_node[node] for node in refused.nodes), (
+            "the limit permits this sync"
+        )
 
 
-def test_both_ends_count() -> None:
-    back = [Transfer(4, 2, 1), Transfer(5, 3, 2), Transfer(6, 1, 3)]
-    assert [each.uid for each in admit(back, [], {1: 1, 2: 1, 3: 1})] == [4]
-    assert [each.uid for each in admit(back, [], {2: 1})] == [4, 6]
-    assert [each.uid for each in admit(back, [], {})] == [4, 5, 6]
+def test_source_and_target_node_are_limited() -> None:
+    pending = [Transfer(4, 2, 1), Transfer(5, 3, 2), Transfer(6, 1, 3)]
+    assert [each.uid for each in admit(pending, [], {1: 1, 2: 1, 3: 1})] == [4]
+    assert [each.uid for each in admit(pending, [], {2: 1})] == [4, 6]
+    assert [each.uid for each in admit(pending, [], {})] == [4, 5, 6]
 
 
-def test_a_node_without_a_setting_of_its_own_has_the_clusters() -> None:
+def test_node_without_limit_uses_the_cluster_limit() -> None:
     assert [limit(CLUSTERS, 2), limit(0, 2), limit(5, 2)] == [2, 0, 5]

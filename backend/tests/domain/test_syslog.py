@@ -1,4 +1,4 @@
-"""Messages of syslog, read back as RFC 5424 says."""
+"""Tests of syslog messages, parsed according to RFC 5424."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ class Event:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def test_a_line_of_the_audit_trail() -> None:
+def test_audit_log_entry_is_formatted() -> None:
     assert syslog.of_line(LINE, "ab12", "prod.example.org") == (
         b"<110>1 2026-03-01T12:00:00.250000Z prod.example.org shardboard - audit "
         b'[shardboard@32473 uid="7" username="ann" proof="session" source="192.0.2.1" method="POST" path="/v1/bdbs" '
@@ -46,24 +46,24 @@ def test_a_line_of_the_audit_trail() -> None:
     )
 
 
-def test_what_was_refused_is_a_warning() -> None:
+def test_refused_request_has_severity_warning() -> None:
     assert syslog.of_line(replace(LINE, outcome="refused", username=""), "", "c").startswith(b"<108>1 ")
 
 
-def test_an_event_and_its_end() -> None:
-    told = syslog.of_event(Event(), "raised", "c")
-    assert told.startswith(b"<28>1 2026-03-01T12:00:00.250000Z c shardboard - alarm_clock ")
-    assert b'uid="9" state="raised" originator="system" bdb="3"' in told
+def test_event_and_its_end_are_formatted() -> None:
+    message = syslog.of_event(Event(), "raised", "c")
+    assert message.startswith(b"<28>1 2026-03-01T12:00:00.250000Z c shardboard - alarm_clock ")
+    assert b'uid="9" state="raised" originator="system" bdb="3"' in message
     ended = syslog.of_event(Event(ended_at=NOON.replace(hour=13)), "ended", "c")
     assert ended.startswith(b"<30>1 2026-03-01T13:00:00.250000Z c ")
 
 
-def test_a_trial() -> None:
+def test_test_message_is_formatted() -> None:
     assert syslog.trial("c", "ann", NOON).endswith(b"[TEST] c: This is a test message, sent by ann.")
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
-def test_whatever_the_texts_are_it_can_be_read(host: str, username: str, path: str, detail: str) -> None:
+def test_messages_with_arbitrary_texts_are_valid(host: str, username: str, path: str, detail: str) -> None:
     line = replace(LINE, username=username, path=path, detail=detail)
     found = MESSAGE.fullmatch(syslog.of_line(line, "ab", host))
     assert found is not None
@@ -74,22 +74,22 @@ def test_whatever_the_texts_are_it_can_be_read(host: str, username: str, path: s
 
 
 @given(st.binary(max_size=50))
-def test_frames_are_read_by_their_length(message: bytes) -> None:
+def test_frames_start_with_their_length(message: bytes) -> None:
     length, _, rest = syslog.frame(message).partition(b" ")
     assert (int(length), rest) == (len(message), message)
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "expected"),
     [
         ("syslog+tls://siem.example.org", ("siem.example.org", 6514, True)),
         ("syslog+tls://siem.example.org:1234/", ("siem.example.org", 1234, True)),
         ("syslog+tcp://[2001:db8::1]", ("2001:db8::1", 601, False)),
     ],
 )
-def test_addresses(url: str, told: tuple[str, int, bool]) -> None:
+def test_valid_urls_are_parsed(url: str, expected: tuple[str, int, bool]) -> None:
     assert syslog.url_fault(url) == ""
-    assert syslog.address(url) == told
+    assert syslog.address(url) == expected
 
 
 @pytest.mark.parametrize(
@@ -110,5 +110,5 @@ def test_addresses(url: str, told: tuple[str, int, bool]) -> None:
         f"syslog+tls://{'a' * 300}",
     ],
 )
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_urls_are_rejected(url: str) -> None:
     assert syslog.url_fault(url)

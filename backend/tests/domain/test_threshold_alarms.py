@@ -1,4 +1,4 @@
-"""Alarms about values beyond a limit that a person has set."""
+"""Tests of alarms for values exceeding configured alert thresholds."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,39 +20,43 @@ ALL = {name: Setting(enabled=True, threshold=80.0) for name in alert_settings.CL
 BDB = alert_settings.of_bdb({name: {"enabled": True} for name in BDB_DEFAULTS})
 
 
-def of_shop(**latest: float | None) -> dict[str, str]:
+def database_alarms(**latest: float | None) -> dict[str, str]:
     values = {"used_memory": 500.0, "total_req": 100.0, "avg_latency": 200.0} | latest
     return {alarm.type: alarm.description for alarm in of_database(7, "shop", BDB, values, 1000)}
 
 
-def test_a_database_beyond_its_limits() -> None:
-    assert of_shop() == {}
-    assert of_shop(used_memory=800.0) == {}, "above, not at the limit"
-    assert of_shop(used_memory=801.0) == {"alarm_bdb_size": "The memory of shop was more than 80 % full."}
-    assert of_shop(total_req=100_001.0, avg_latency=3001.0) == {
+def test_database_beyond_its_thresholds_raises_alarms() -> None:
+    assert database_alarms() == {}
+    assert database_alarms(used_memory=800.0) == {}, "the alarm is raised above the threshold, not at it"
+    assert database_alarms(used_memory=801.0) == {"alarm_bdb_size": "The memory of shop was more than 80 % full."}
+    assert database_alarms(total_req=100_001.0, avg_latency=3001.0) == {
         "alarm_bdb_high_throughput": "shop was sent more than 100,000 requests per second.",
         "alarm_bdb_high_latency": "Requests to shop took more than 3,000 µs on average.",
     }
-    assert of_shop(total_req=0.5) == {"alarm_bdb_low_throughput": "shop received fewer than 1 requests per second."}
+    assert database_alarms(total_req=0.5) == {
+        "alarm_bdb_low_throughput": "shop received fewer than 1 requests per second."
+    }
 
 
-def test_what_is_not_known_and_what_is_off_raises_nothing() -> None:
-    assert of_shop(used_memory=None, total_req=None, avg_latency=None) == {}
+def test_unknown_values_and_disabled_alerts_raise_no_alarm() -> None:
+    assert database_alarms(used_memory=None, total_req=None, avg_latency=None) == {}
     assert of_database(7, "shop", BDB, {}, 1000) == []
-    beyond = {"used_memory": 1e9, "total_req": 0.0, "avg_latency": 1e9}
-    assert of_database(7, "shop", alert_settings.of_bdb({}), beyond, 1000) == []
+    exceeding = {"used_memory": 1e9, "total_req": 0.0, "avg_latency": 1e9}
+    assert of_database(7, "shop", alert_settings.of_bdb({}), exceeding, 1000) == []
 
 
-def test_a_node_beyond_its_limits() -> None:
+def test_node_beyond_its_thresholds_raises_alarms() -> None:
     def found(settings: dict[str, Setting] = ALL, **latest: float | None) -> list[str]:
         alarms = of_node(2, settings, latest, memory=1000, storage=1000.0, flash=1000)
         assert all(alarm.node_uid == 2 and alarm.details == {"threshold": 80.0} for alarm in alarms)
         return [alarm.type for alarm in alarms]
 
     assert found(cpu_idle=0.15, cpu_iowait=0.05, available_memory=200.0) == []
-    assert found(persistent_storage_free=600.0, persistent_storage_avail=100.0) == [], "the rest is reserved"
+    assert found(persistent_storage_free=600.0, persistent_storage_avail=100.0) == [], (
+        "reserved storage is not counted as used"
+    )
     assert found(cpu_idle=0.1, cpu_iowait=0.05) == ["alarm_node_cpu_utilization"]
-    assert found(cpu_idle=0.1) == [], "half of it says nothing"
+    assert found(cpu_idle=0.1) == [], "both CPU values are required"
     assert found(available_memory=199.0) == ["alarm_node_memory"]
     assert found(persistent_storage_free=150.0, persistent_storage_avail=100.0, bigstore_free=100.0) == [
         "alarm_node_persistent_storage",
@@ -72,7 +76,7 @@ def test_a_node_beyond_its_limits() -> None:
         ([(True, "9.1.2"), (True, "8.0.1"), (False, "")], {"multiple_nodes_down", "inconsistent_rl_sw"}),
     ],
 )
-def test_what_nodes_make_together(machines: list[tuple[bool, str]], types: set[str]) -> None:
+def test_cluster_conditions_raise_alarms(machines: list[tuple[bool, str]], types: set[str]) -> None:
     rows = [Machine(uid, is_down, version) for uid, (is_down, version) in enumerate(machines, 1)]
     found = of_cluster(ALL, rows)
     assert {alarm.type for alarm in found} == {f"alarm_cluster_{name}" for name in types}
@@ -80,7 +84,7 @@ def test_what_nodes_make_together(machines: list[tuple[bool, str]], types: set[s
     assert of_cluster({}, rows) == []
 
 
-def test_a_value_that_plays_about_its_limit_is_one_alarm() -> None:
+def test_value_fluctuating_around_its_threshold_is_one_alarm() -> None:
     board = Board()
     [full] = of_database(7, "shop", BDB, {"used_memory": 900.0}, 1000)
     linger = LINGER[full.type]
@@ -100,23 +104,23 @@ def certificate(days: float, alert: str = "cluster_certs_about_to_expire", node_
 
 
 @pytest.mark.parametrize(
-    ("days", "sentence"),
+    ("days", "description"),
     [
         (44.9, "The certificate was due to expire on 2027-01-10."),
         (0.1, "The certificate was due to expire on 2026-11-27."),
         (-1, "The certificate expired on 2026-11-26."),
     ],
 )
-def test_a_certificate_that_ends_soon(days: float, sentence: str) -> None:
+def test_expiring_certificate_raises_an_alarm(days: float, description: str) -> None:
     settings = alert_settings.of("cluster", alert_settings.defaults())
     (alarm,) = of_certificates(settings, [certificate(days)], NOW)
-    assert (alarm.description, alarm.severity, alarm.source) == (sentence, "WARNING", "cluster")
+    assert (alarm.description, alarm.severity, alarm.source) == (description, "WARNING", "cluster")
     assert alarm.details["threshold"] == 45
 
 
-def test_certificates_that_nobody_has_to_be_told_of() -> None:
-    given = alert_settings.defaults()
-    settings = alert_settings.of("cluster", given) | alert_settings.of("node", given)
+def test_valid_certificates_and_disabled_alerts_raise_no_alarm() -> None:
+    defaults = alert_settings.defaults()
+    settings = alert_settings.of("cluster", defaults) | alert_settings.of("node", defaults)
     node = "node_internal_certs_about_to_expire"
     assert of_certificates(settings, [certificate(45), certificate(45, node, 2)], NOW) == []
     assert [alarm.node_uid for alarm in of_certificates(settings, [certificate(1, node, 2)], NOW)] == [2]

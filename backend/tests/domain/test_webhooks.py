@@ -1,4 +1,4 @@
-"""What a webhook is told."""
+"""Tests of the messages and headers that are sent to webhooks."""
 
 import hashlib
 import hmac
@@ -16,15 +16,15 @@ NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
 
 
 def event(type_: str = "alarm_no_replica", severity: str = "WARNING", **fields: Any) -> Any:
-    told: dict[str, Any] = {"uid": 7, "time": NOW, "ended_at": None, "description": "Two primaries had no replica."}
-    told |= dict.fromkeys(("bdb_uid", "node_uid", "shard_uid", "action_uid"))
+    defaults: dict[str, Any] = {"uid": 7, "time": NOW, "ended_at": None, "description": "Two primaries had no replica."}
+    defaults |= dict.fromkeys(("bdb_uid", "node_uid", "shard_uid", "action_uid"))
     return SimpleNamespace(
-        type=type_, severity=severity, originator="system", details={"open": True, "count": 2}, **told | fields
+        type=type_, severity=severity, originator="system", details={"open": True, "count": 2}, **defaults | fields
     )
 
 
 @pytest.mark.parametrize(
-    ("type_", "severity", "wanted", "least", "expected"),
+    ("type_", "severity", "selection", "min_severity", "expected"),
     [
         ("alarm_clock", "WARNING", "alarms", "WARNING", True),
         ("alarm_clock", "WARNING", "alarms", "ERROR", False),
@@ -34,11 +34,13 @@ def event(type_: str = "alarm_no_replica", severity: str = "WARNING", **fields: 
         ("node_failed", "CRITICAL", "all", "ERROR", True),
     ],
 )
-def test_who_is_told_of_what(type_: str, severity: str, wanted: str, least: str, expected: bool) -> None:
-    assert webhooks.is_for(event(type_, severity), wanted, least) is expected
+def test_events_are_filtered_by_type_and_severity(
+    type_: str, severity: str, selection: str, min_severity: str, expected: bool
+) -> None:
+    assert webhooks.is_for(event(type_, severity), selection, min_severity) is expected
 
 
-def test_a_message() -> None:
+def test_message_contains_event_state_and_cluster() -> None:
     found = webhooks.message(event(bdb_uid=3), "raised", "prod")
     assert found["text"] == "[WARNING] prod: Two primaries had no replica."
     assert (found["state"], found["cluster"]) == ("raised", "prod")
@@ -49,24 +51,24 @@ def test_a_message() -> None:
     assert webhooks.trial("prod", "ann")["text"] == "[TEST] prod: This is a test message, sent by ann."
 
 
-def test_what_it_is_when_it_is_told() -> None:
+def test_state_of_an_event_is_derived() -> None:
     assert webhooks.state(event()) == "raised"
     assert webhooks.state(event(ended_at=NOW + timedelta(seconds=1))) == "ended"
     assert webhooks.state(SimpleNamespace(ended_at=None, details={})) == "event"  # type: ignore[arg-type]
 
 
-def test_a_secret_signs_the_body() -> None:
+def test_body_is_signed_with_the_secret() -> None:
     body = b'{"text":"x"}'
-    told = webhooks.headers("secret", body, "1-7-raised")
-    assert told["X-Shardboard-Delivery"] == "1-7-raised"
-    assert told["X-Shardboard-Signature"] == "sha256=" + hmac.new(b"secret", body, hashlib.sha256).hexdigest()
+    defaults = webhooks.headers("secret", body, "1-7-raised")
+    assert defaults["X-Shardboard-Delivery"] == "1-7-raised"
+    assert defaults["X-Shardboard-Signature"] == "sha256=" + hmac.new(b"secret", body, hashlib.sha256).hexdigest()
     assert "X-Shardboard-Signature" not in webhooks.headers("", body, "1-7-raised")
 
 
 @pytest.mark.parametrize(
     "url", ["https://hooks.example.org/a?b=c", "http://127.0.0.1:9093/x", "https://[::1]:8080/", "HTTPS://Example.org"]
 )
-def test_addresses(url: str) -> None:
+def test_valid_urls_are_accepted(url: str) -> None:
     assert webhooks.url_fault(url) == ""
 
 
@@ -87,10 +89,10 @@ def test_addresses(url: str) -> None:
         "https://example.org/" + "x" * 2000,
     ],
 )
-def test_addresses_that_are_none(url: str) -> None:
+def test_invalid_urls_are_rejected(url: str) -> None:
     assert webhooks.url_fault(url)
 
 
 @given(st.text())
-def test_no_text_breaks_the_check(text: str) -> None:
+def test_arbitrary_text_raises_no_error(text: str) -> None:
     webhooks.url_fault(text)

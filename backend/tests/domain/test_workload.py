@@ -1,4 +1,4 @@
-"""What a workload must satisfy, and how the generator is told of it."""
+"""Tests of the validation of workloads and of the arguments of the load generator."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from shardboard.domain import workload
 
 
 @pytest.mark.parametrize(
-    ("given", "option"),
+    ("options", "option"),
     [
         ({"thread": 4}, "thread"),
         ({"threads": 0}, "threads"),
@@ -37,24 +37,24 @@ from shardboard.domain import workload
         ({"key_prefix": "a b"}, "key_prefix"),
     ],
 )
-def test_what_cannot_be_done_is_named(given: dict[str, Any], option: str) -> None:
-    wrong = workload.check(given)
-    assert wrong is not None
-    assert wrong.option == option
-    assert wrong.sentence.endswith(".")
+def test_invalid_option_is_named(options: dict[str, Any], option: str) -> None:
+    fault = workload.check(options)
+    assert fault is not None
+    assert fault.option == option
+    assert fault.sentence.endswith(".")
 
 
-def test_defaults_are_fine_and_every_option_is_told() -> None:
+def test_valid_options_are_converted_to_arguments() -> None:
     assert workload.check({}) is None
-    given = {
+    options = {
         "requests": "allkeys",
         "randomize": True,
         "hide_histogram": False,
         "data_size": None,
         "command": [{"command": "SET __key__ __data__", "ratio": 2, "key_pattern": "P"}],
     }
-    assert workload.check(given) is None
-    assert workload.arguments(given) == [
+    assert workload.check(options) is None
+    assert workload.arguments(options) == [
         "--requests=allkeys",
         "--randomize",
         "--command=SET __key__ __data__",
@@ -63,7 +63,7 @@ def test_defaults_are_fine_and_every_option_is_told() -> None:
     ]
 
 
-def test_what_it_asks_of_a_database() -> None:
+def test_keys_writes_and_value_size_are_derived() -> None:
     assert workload.keys({"key_minimum": 1, "key_maximum": 100}) == 100
     assert workload.writes({}) is True
     assert workload.writes({"ratio": "0:1"}) is False

@@ -1,4 +1,4 @@
-"""An authority of somebody else, and a server with a certificate of it."""
+"""A third-party CA, and the TLS context of a server with one of its certificates."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def authority_and_server(directory: Path, address: str) -> tuple[str, ssl.SSLContext]:
-    """The authority in PEM, and what a server at that address uses."""
-    issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "somebody's authority")])
+    """Return the CA certificate in PEM format and the TLS context of a server at this address."""
+    issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Third-party CA")])
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca = (
         _builder(issuer, issuer, ca_key)

@@ -1,4 +1,4 @@
-"""Agents that do not behave: what the console makes of silence, nonsense and refusal."""
+"""Tests of how the console handles agents that do not answer, send invalid data or reject requests."""
 
 import asyncio
 import json
@@ -44,15 +44,17 @@ async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One second of silence instead of three."""
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduce the timeouts from three seconds to one."""
     for name in ("QUICK", "SLOW", "BEAT"):
         monkeypatch.setattr(driver, name, httpx.Timeout(1, connect=60))
 
 
 @asynccontextmanager
-async def impostor(tmp_path: Path, authority: Authority, said: bytes, *, holds_on: bool = False, name: str = ADDRESS):  # type: ignore[no-untyped-def]
-    """Says `said` to the first request over proper TLS, then ends the connection, or holds on and says no more."""
+async def fake_agent(  # type: ignore[no-untyped-def]
+    tmp_path: Path, authority: Authority, response: bytes, *, keep_open: bool = False, name: str = ADDRESS
+):
+    """Answer the first request over valid TLS with the given bytes. Then close the connection, or keep it open without more data."""
     private, csr = key.fresh()
     (tmp_path / "key.pem").write_text(private)
     (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))
@@ -62,9 +64,9 @@ async def impostor(tmp_path: Path, authority: Authority, said: bytes, *, holds_o
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
+        writer.write(response)
         await writer.drain()
-        if holds_on:
+        if keep_open:
             await finished.wait()
         writer.close()
 
@@ -76,16 +78,16 @@ async def impostor(tmp_path: Path, authority: Authority, said: bytes, *, holds_o
         server.close()
 
 
-def http(body: str, status: str = "200 OK", length: int | None = None) -> bytes:
+def http_reply(body: str, status: str = "200 OK", length: int | None = None) -> bytes:
     size = len(body.encode()) if length is None else length
-    spoken = f"{protocol.HEADER}: {protocol.PROTOCOL}"
-    return f"HTTP/1.1 {status}\r\n{spoken}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n{body}".encode()
+    version_line = f"{protocol.HEADER}: {protocol.PROTOCOL}"
+    return f"HTTP/1.1 {status}\r\n{version_line}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n{body}".encode()
 
 
-async def test_nobody_listens(agents: HttpAgents) -> None:
-    with socket.socket() as taken:
-        taken.bind((ADDRESS, 0))
-        node = NodeRef(7, ADDRESS, taken.getsockname()[1])
+async def test_agent_that_does_not_listen_is_unreachable(agents: HttpAgents) -> None:
+    with socket.socket() as unused:
+        unused.bind((ADDRESS, 0))
+        node = NodeRef(7, ADDRESS, unused.getsockname()[1])
         with pytest.raises(AgentUnreachable) as failure:
             await agents.facts(node)
         assert failure.value.reason.startswith(f"the agent of node 7 ({ADDRESS}:{node.port}) cannot be reached")
@@ -93,49 +95,55 @@ async def test_nobody_listens(agents: HttpAgents) -> None:
             await anext(seconds(agents.samples(node, 0, "")))
 
 
-async def test_the_end_of_a_certificate_is_seen_without_a_call(
+async def test_certificate_expiry_is_known_after_connecting(
     agents: HttpAgents, authority: Authority, tmp_path: Path
 ) -> None:
-    async with impostor(tmp_path, authority, b"") as node:
+    async with fake_agent(tmp_path, authority, b"") as node:
         assert agents.certificate_ends(node.uid) is None
-        shown = await agents.look_at_certificate(node)
-        assert agents.certificate_ends(node.uid) == shown.ends
-        assert timedelta(days=PEER_DAYS - 1) < shown.ends - datetime.now(UTC) < timedelta(days=PEER_DAYS + 1)
-        authority.refuse({shown.serial})
+        served_certificate = await agents.look_at_certificate(node)
+        assert agents.certificate_ends(node.uid) == served_certificate.ends
+        assert (
+            timedelta(days=PEER_DAYS - 1) < served_certificate.ends - datetime.now(UTC) < timedelta(days=PEER_DAYS + 1)
+        )
+        authority.refuse({served_certificate.serial})
         with pytest.raises(AgentUnreachable, match="revoked"):
             await agents.shards(node)
     with pytest.raises(AgentUnreachable):
         await agents.look_at_certificate(node)
 
 
-async def test_a_certificate_for_another_address(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
-    async with impostor(tmp_path, authority, http("[]"), name="10.9.9.9") as node:
+async def test_certificate_for_another_address_is_rejected(
+    agents: HttpAgents, authority: Authority, tmp_path: Path
+) -> None:
+    async with fake_agent(tmp_path, authority, http_reply("[]"), name="10.9.9.9") as node:
         with pytest.raises(AgentUnreachable, match="certificate"):
             await agents.shards(node)
 
 
-@pytest.mark.usefixtures("short")
-async def test_no_answer_in_time(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
-    async with impostor(tmp_path, authority, b"", holds_on=True) as node:
+@pytest.mark.usefixtures("short_timeouts")
+async def test_agent_that_does_not_answer_in_time_is_unreachable(
+    agents: HttpAgents, authority: Authority, tmp_path: Path
+) -> None:
+    async with fake_agent(tmp_path, authority, b"", keep_open=True) as node:
         with pytest.raises(AgentUnreachable, match="did not respond in time"):
             await agents.shards(node)
 
 
-@pytest.mark.usefixtures("short")
-async def test_silence_ends_a_stream_of_samples(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
-    async with impostor(tmp_path, authority, http(SAMPLE + "\n", length=9999), holds_on=True) as node:
+@pytest.mark.usefixtures("short_timeouts")
+async def test_sample_stream_without_data_times_out(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+    async with fake_agent(tmp_path, authority, http_reply(SAMPLE + "\n", length=9999), keep_open=True) as node:
         stream = seconds(agents.samples(node, 0, ""))
         assert (await anext(stream)).seq == 1
         with pytest.raises(AgentUnreachable, match="did not respond in time"):
             await anext(stream)
 
 
-def test_three_seconds_are_silence() -> None:
+def test_sample_stream_timeout_is_three_seconds() -> None:
     assert driver.BEAT.read == 3
 
 
-async def test_a_stream_that_breaks_off(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
-    async with impostor(tmp_path, authority, http(SAMPLE + "\n", length=9999)) as node:
+async def test_interrupted_sample_stream_is_reported(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+    async with fake_agent(tmp_path, authority, http_reply(SAMPLE + "\n", length=9999)) as node:
         stream = seconds(agents.samples(node, 0, ""))
         assert (await anext(stream)).seq == 1
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
@@ -143,21 +151,23 @@ async def test_a_stream_that_breaks_off(agents: HttpAgents, authority: Authority
 
 
 @pytest.mark.parametrize("status", ["422 Unprocessable Content", "500 Internal Server Error", "404 Not Found"])
-async def test_a_refusal_is_permanent(agents: HttpAgents, authority: Authority, tmp_path: Path, status: str) -> None:
-    async with impostor(tmp_path, authority, http("{}", status)) as node:
+async def test_http_error_is_reported_as_refusal(
+    agents: HttpAgents, authority: Authority, tmp_path: Path, status: str
+) -> None:
+    async with fake_agent(tmp_path, authority, http_reply("{}", status)) as node:
         with pytest.raises(AgentRefused) as refusal:
             await agents.remove(node, {1: "a" * 40})
         assert refusal.value.reason == f"the agent of node 1 returned status {status[:3]} for POST /shards/remove"
-    async with impostor(tmp_path, authority, http("{}", status)) as node:
+    async with fake_agent(tmp_path, authority, http_reply("{}", status)) as node:
         with pytest.raises(AgentRefused, match=f"returned status {status[:3]} for a request for samples"):
             await anext(seconds(agents.samples(node, 0, "")))
 
 
-@pytest.mark.parametrize("said", ["not json", "{}", json.dumps({"seq": 1}), '[{"uid": 1}]'])
-async def test_nonsense_is_refused_with_a_sentence(
-    agents: HttpAgents, authority: Authority, tmp_path: Path, said: str
+@pytest.mark.parametrize("response", ["not json", "{}", json.dumps({"seq": 1}), '[{"uid": 1}]'])
+async def test_invalid_replies_are_rejected_with_a_message(
+    agents: HttpAgents, authority: Authority, tmp_path: Path, response: str
 ) -> None:
-    """Whatever call it is: an unexpected reply must not pass for a crash of the console."""
+    """For every call, an unexpected reply must not cause an internal error of the console."""
     calls = {
         "facts": lambda node: agents.facts(node),
         "shards": lambda node: agents.shards(node),
@@ -165,20 +175,20 @@ async def test_nonsense_is_refused_with_a_sentence(
         "samples": lambda node: anext(seconds(agents.samples(node, 0, ""))),
     }
     for call in calls.values():
-        async with impostor(tmp_path, authority, http(said + "\n")) as node:
+        async with fake_agent(tmp_path, authority, http_reply(response + "\n")) as node:
             with pytest.raises(AgentRefused, match="returned an unexpected response"):
                 await call(node)
 
 
 @pytest.mark.parametrize("length", [0, 3, 200])
-async def test_rows_of_other_lengths_are_made_to_fit(
+async def test_rows_of_other_lengths_are_adjusted(
     agents: HttpAgents, authority: Authority, tmp_path: Path, length: int
 ) -> None:
     endpoint = {"values": [1.0] * length, "errors": {}, "latency": {}}
     proxy = {"seconds": 1.0, "pid": 1, "threads": 1, "cpu": 0.0, "rss": 1, "databases": {1: endpoint}}
     rows = {"node": [1.0] * length, "shards": {1: [1.0] * length}, "tiers": {1: [1.0] * length}, "proxy": proxy}
-    said = json.dumps({**json.loads(SAMPLE), **rows, "of_a_later_release": True})
-    async with impostor(tmp_path, authority, http(said + "\n", length=9999)) as node:
+    response = json.dumps({**json.loads(SAMPLE), **rows, "of_a_later_release": True})
+    async with fake_agent(tmp_path, authority, http_reply(response + "\n", length=9999)) as node:
         found = await anext(seconds(agents.samples(node, 0, "")))
     live = Live(Bus())
     live.set_members({1: ShardPlace(1, 0, 1)})
@@ -190,25 +200,25 @@ async def test_rows_of_other_lengths_are_made_to_fit(
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "changes",
     [{"boot": "no hex"}, {"t": -1}, {"t": 2**60}, {"pings": {"1": [2**40]}}, {"shards": {"1": 5}}, {"node": ["x"]}],
 )
-async def test_values_that_no_agent_has_are_refused(
-    agents: HttpAgents, authority: Authority, tmp_path: Path, wrong: dict[str, object]
+async def test_samples_with_invalid_values_are_rejected(
+    agents: HttpAgents, authority: Authority, tmp_path: Path, changes: dict[str, object]
 ) -> None:
-    said = json.dumps({**json.loads(SAMPLE), **wrong})
-    async with impostor(tmp_path, authority, http(said + "\n")) as node:
+    response = json.dumps({**json.loads(SAMPLE), **changes})
+    async with fake_agent(tmp_path, authority, http_reply(response + "\n")) as node:
         with pytest.raises(AgentRefused, match="returned an unexpected response"):
             await anext(seconds(agents.samples(node, 0, "")))
 
 
-async def test_a_witness_that_leaves_shards_out_is_none(
+async def test_probe_reply_of_wrong_length_is_rejected(
     agents: HttpAgents, authority: Authority, tmp_path: Path
 ) -> None:
-    async with impostor(tmp_path, authority, http("[false]")) as node:
+    async with fake_agent(tmp_path, authority, http_reply("[false]")) as node:
         with pytest.raises(AgentRefused):
             await agents.probe(node, [ProbeTarget(address=ADDRESS, port=20000 + number) for number in range(2)])
 
 
-def test_addresses_of_version_6_are_bracketed() -> None:
+def test_ipv6_addresses_are_bracketed() -> None:
     assert driver._url(NodeRef(1, "fd00::1", 9700), "/facts") == "https://[fd00::1]:9700/facts"

@@ -1,4 +1,4 @@
-"""Sending to a real server: what arrives, and every way in which it does not."""
+"""Tests of sending webhooks to a real HTTP server, including delivery failures."""
 
 import socket
 import threading
@@ -15,11 +15,11 @@ from shardboard.driver.ports import HookFailed
 
 
 class Handler(BaseHTTPRequestHandler):
-    got: ClassVar[list[tuple[str, bytes]]] = []
+    received: ClassVar[list[tuple[str, bytes]]] = []
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.got.append((self.headers["X-Shardboard-Delivery"], body))
+        self.received.append((self.headers["X-Shardboard-Delivery"], body))
         self.send_response(int(self.path[1:]))
         self.send_header("Location", "/200")
         self.send_header("Content-Length", "0")
@@ -31,7 +31,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    Handler.got.clear()
+    Handler.received.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -40,21 +40,22 @@ def address() -> Iterator[str]:
         thread.join()
 
 
-async def test_it_arrives(address: str) -> None:
+async def test_webhook_is_delivered(address: str) -> None:
     await HttpHooks().send(f"{address}/204", b"{}", {"X-Shardboard-Delivery": "1-2-raised"})
-    assert Handler.got == [("1-2-raised", b"{}")]
+    assert Handler.received == [("1-2-raised", b"{}")]
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(302, "It responded with 302 Found."), (404, "It responded with 404 Not Found."), (500, "500")]
+    ("status", "expected"),
+    [(302, "It responded with 302 Found."), (404, "It responded with 404 Not Found."), (500, "500")],
 )
-async def test_other_answers_than_success(address: str, status: int, said: str) -> None:
-    with pytest.raises(HookFailed, match=said):
+async def test_error_status_is_reported(address: str, status: int, expected: str) -> None:
+    with pytest.raises(HookFailed, match=expected):
         await HttpHooks().send(f"{address}/{status}", b"{}", {"X-Shardboard-Delivery": "x"})
-    assert len(Handler.got) == 1, "a redirection is not followed"
+    assert len(Handler.received) == 1, "redirects are not followed"
 
 
-async def test_nobody_listens() -> None:
+async def test_unreachable_server_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
@@ -62,7 +63,7 @@ async def test_nobody_listens() -> None:
         await HttpHooks().send(url, b"{}", {})
 
 
-async def test_somebody_listens_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hooks, "PATIENCE", httpx.Timeout(0.2))
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Append-only files of living shards, with real engines."""
+"""Tests of changing persistence and ACL settings of running shards with real engines."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,15 +19,15 @@ MEMBERS = [str(number) for number in range(1000)]
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path) as made:
-        yield made
+    async with farm(tmp_path) as opened:
+        yield opened
 
 
 async def serves(shard: Shard) -> bool:
     return "cluster_state:ok" in await ask(shard, "CLUSTER", "INFO")
 
 
-async def test_a_file_that_was_turned_on_later_holds_everything(nodes: Farm) -> None:
+async def test_append_only_file_enabled_later_contains_all_data(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     await bring_up(nodes, ENGINE, shards)
     agent, uid = nodes[1], shards[0].uid
@@ -54,20 +54,20 @@ async def test_a_file_that_was_turned_on_later_holds_everything(nodes: Farm) -> 
     assert "appendonly no" in text
 
 
-async def test_snapshots_begin_with_one(nodes: Farm) -> None:
+async def test_enabling_snapshots_creates_one(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     await bring_up(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
     await ask(shard, "SADD", "set", *MEMBERS)
     assert not (shard.directory / "dump.rdb").exists()
-    wanted = replace(ENGINE, save=[(3600, 1)], maxclients=500)
-    assert await cluster.align(nodes, wanted, shards, {"data_persistence", "maxclients"}) == {}
+    changed = replace(ENGINE, save=[(3600, 1)], maxclients=500)
+    assert await cluster.align(nodes, changed, shards, {"data_persistence", "maxclients"}) == {}
     await until((shard.directory / "dump.rdb").exists)
     assert await ask(shard, "CONFIG", "GET", "save") == ["save", "3600 1"]
     assert await ask(shard, "CONFIG", "GET", "maxclients") == ["maxclients", "500"]
 
 
-async def test_a_password_is_wanted_from_then_on(nodes: Farm) -> None:
+async def test_changed_password_is_required_immediately(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     await bring_up(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
@@ -76,20 +76,20 @@ async def test_a_password_is_wanted_from_then_on(nodes: Farm) -> None:
             await cluster.align(nodes, replace(ENGINE, client_passwords=[password] if password else []), shards, ())
             == {}
         )
-        told = await ask(shard, "ACL", "GETUSER", "default")
-        fields = dict(zip(told[::2], told[1::2], strict=True))
+        user_fields = await ask(shard, "ACL", "GETUSER", "default")
+        fields = dict(zip(user_fields[::2], user_fields[1::2], strict=True))
         assert flags <= set(fields["flags"])
         assert len(fields["passwords"]) == bool(password)
         assert "-@admin" in fields["commands"]
 
 
-async def test_applications_may_not_move_keys_between_servers_or_stop_a_shard(nodes: Farm) -> None:
-    """Also where an earlier version of this console had left it to them."""
+async def test_applications_cannot_run_administrative_commands(nodes: Farm) -> None:
+    """This also applies to shards that an earlier console release configured with more permissions."""
     shards = layout(nodes.nodes, 1, replication=False)
     await bring_up(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
     migrate = ["MIGRATE", shards[0].node.addr, "1", "key", "0", "1"]
-    within = f"return redis.call({', '.join(f'{word!r}' for word in migrate)})"
+    script = f"return redis.call({', '.join(f'{word!r}' for word in migrate)})"
     for earlier in (False, True):
         if earlier:
             await ask(shard, "ACL", "SETUSER", "default", "+@all", "-@admin")
@@ -98,40 +98,40 @@ async def test_applications_may_not_move_keys_between_servers_or_stop_a_shard(no
             migrate,
             ["RESTORE-ASKING", "key", "0", "x"],
             ["SCRIPT", "DEBUG", "SYNC"],
-            ["EVAL", within, "1", "key"],
+            ["EVAL", script, "1", "key"],
         ):
-            assert "has no permissions to run" in await say(shards[0], *words), words
-        assert (await say(shards[0], "EVAL", "return redis.call('set', KEYS[1], 'x')", "1", "key")) == "+OK"
+            assert "has no permissions to run" in await send_command(shards[0], *words), words
+        assert (await send_command(shards[0], "EVAL", "return redis.call('set', KEYS[1], 'x')", "1", "key")) == "+OK"
 
 
-async def test_disabled_commands_are_nobodys_until_they_are_given_back(nodes: Farm) -> None:
+async def test_disabled_commands_are_denied_until_enabled_again(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     without = replace(ENGINE, disabled_commands=disabled_commands.rules("FLUSHALL, xinfo|help"))
     await bring_up(nodes, without, shards)
     for words in (["FLUSHALL"], ["XINFO", "HELP"], ["EVAL", "return redis.call('FLUSHALL')", "0"]):
-        assert "has no permissions" in await say(shards[0], *words), words
-    assert await say(shards[0], "FLUSHDB") == "+OK"
+        assert "has no permissions" in await send_command(shards[0], *words), words
+    assert await send_command(shards[0], "FLUSHDB") == "+OK"
     other = replace(ENGINE, disabled_commands=disabled_commands.rules("flushdb"))
     assert await cluster.align(nodes, other, shards, {"disabled_commands"}) == {}
     assert await cluster.configure(nodes, other, shards, len(shards)) == {}
-    assert await say(shards[0], "FLUSHALL") == "+OK"
-    assert "has no permissions" in await say(shards[0], "FLUSHDB")
-    assert "has no permissions" in await say(shards[0], "CONFIG", "GET", "port")
+    assert await send_command(shards[0], "FLUSHALL") == "+OK"
+    assert "has no permissions" in await send_command(shards[0], "FLUSHDB")
+    assert "has no permissions" in await send_command(shards[0], "CONFIG", "GET", "port")
     assert "-flushdb" in (nodes[1].shards[shards[0].uid].directory / "valkey.conf").read_text()
 
 
 async def test_every_known_command_can_be_disabled(nodes: Farm) -> None:
-    """What is listed is what the engine knows: a name that it does not know would keep a shard from starting."""
+    """The list must match the commands of the engine. A shard with an unknown command name does not start."""
     shards = layout(nodes.nodes, 1, replication=False)
-    every = sorted(NAMES - {name for name in NAMES if name.partition("|")[0] in NEEDED})
-    await bring_up(nodes, replace(ENGINE, disabled_commands=disabled_commands.rules(",".join(every))), shards)
-    assert "has no permissions" in await say(shards[0], "GET", "key")
-    known = set(await ask(nodes[1].shards[shards[0].uid], "COMMAND", "LIST"))
-    assert known <= NAMES
+    removable = sorted(NAMES - {name for name in NAMES if name.partition("|")[0] in NEEDED})
+    await bring_up(nodes, replace(ENGINE, disabled_commands=disabled_commands.rules(",".join(removable))), shards)
+    assert "has no permissions" in await send_command(shards[0], "GET", "key")
+    engine_commands = set(await ask(nodes[1].shards[shards[0].uid], "COMMAND", "LIST"))
+    assert engine_commands <= NAMES
 
 
-async def say(shard: ShardRef, *words: str) -> str:
-    """First line of the reply to an application that has no user of its own."""
+async def send_command(shard: ShardRef, *words: str) -> str:
+    """Send a command as the default user and return the first line of the reply."""
     reader, writer = await asyncio.open_connection(shard.node.addr, shard.port)
     lines = [f"*{len(words)}", *(line for word in words for line in (f"${len(word)}", word)), ""]
     writer.write("\r\n".join(lines).encode())
@@ -140,7 +140,7 @@ async def say(shard: ShardRef, *words: str) -> str:
     return line.decode().strip()
 
 
-async def test_who_cannot_write_one_is_named(nodes: Farm) -> None:
+async def test_shard_that_cannot_write_its_log_is_reported(nodes: Farm) -> None:
     shards = layout(nodes.nodes, 1, replication=False)
     await bring_up(nodes, ENGINE, shards)
     directory = nodes[1].shards[shards[0].uid].directory

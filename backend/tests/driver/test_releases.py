@@ -1,4 +1,4 @@
-"""Console and agent of neighbouring releases: the one before refuses what it does not know, in both directions."""
+"""Tests of console and agent of adjacent releases. The previous release rejects unknown fields in both directions."""
 
 import asyncio
 import json
@@ -58,8 +58,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @asynccontextmanager
-async def talking(authority: Authority) -> AsyncIterator[HttpAgents]:
-    """A console; its connections end before the server does, which would wait for them."""
+async def console_client(authority: Authority) -> AsyncIterator[HttpAgents]:
+    """Return a console client. Its connections close before the server stops, because the server waits for them."""
     client = HttpAgents(authority.client_ssl_context)
     try:
         yield client
@@ -68,7 +68,7 @@ async def talking(authority: Authority) -> AsyncIterator[HttpAgents]:
 
 
 @asynccontextmanager
-async def serving(app: Any, root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
+async def serve_app(app: Any, root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
     context = identity_of(root, authority).context()
     server = uvicorn.Server(
         uvicorn.Config(app, host=ADDRESS, port=0, log_level="warning", ssl_context_factory=lambda *_: context)
@@ -105,149 +105,161 @@ def sample_before() -> before.Sample:
     )
 
 
-async def told_facts() -> before.NodeFacts:
+async def handle_facts() -> before.NodeFacts:
     return facts_before()
 
 
-async def started(order: before.StartShards) -> list[before.ShardOutcome]:
-    return [before.ShardOutcome(uid=shard.uid, ok=True) for shard in order.shards]
+async def handle_start(payload: before.StartShards) -> list[before.ShardOutcome]:
+    return [before.ShardOutcome(uid=shard.uid, ok=True) for shard in payload.shards]
 
 
-async def of_uids(order: Any) -> list[before.ShardOutcome]:
-    return [before.ShardOutcome(uid=uid, ok=True) for uid in (*order.uids, 99)]
+async def handle_uids(payload: Any) -> list[before.ShardOutcome]:
+    return [before.ShardOutcome(uid=uid, ok=True) for uid in (*payload.uids, 99)]
 
 
-async def commanded(orders: list[before.ShardCommand]) -> list[before.CommandResult]:
-    return [before.CommandResult(uid=order.uid, ok=True) for order in orders]
+async def handle_commands(commands: list[before.ShardCommand]) -> list[before.CommandResult]:
+    return [before.CommandResult(uid=command.uid, ok=True) for command in commands]
 
 
-async def moved(order: before.MoveSlots) -> before.SlotsMoved:
-    return before.SlotsMoved(count=len(order.slots), keys=0)
+async def handle_move_slots(payload: before.MoveSlots) -> before.SlotsMoved:
+    return before.SlotsMoved(count=len(payload.slots), keys=0)
 
 
-async def probed(targets: list[before.ProbeTarget]) -> list[bool]:
+async def handle_probe(targets: list[before.ProbeTarget]) -> list[bool]:
     return [True] * len(targets)
 
 
-async def proxied(_: before.ProxyState) -> before.ProxyReport:
+async def handle_apply_proxy(_: before.ProxyState) -> before.ProxyReport:
     return before.ProxyReport(state="absent")
 
 
-async def drilled(_: before.Drill) -> before.DrillReply:
+async def handle_drill(_: before.Drill) -> before.DrillReply:
     return before.DrillReply()
 
 
-async def sampled(_: Request) -> Response:
+async def handle_samples(_: Request) -> Response:
     return Response(sample_before().model_dump_json().encode() + b"\n")
 
 
-OWN, FOREIGN = {1: f"{1:040x}"}, {1: "f" * 40}
+OWN_IDS, OTHER_IDS = {1: f"{1:040x}"}, {1: "f" * 40}
 
 
-async def held() -> list[before.ShardReport]:
+async def handle_shards() -> list[before.ShardReport]:
     return [
         before.ShardReport(
-            uid=1, bdb_uid=1, engine_id=OWN[1], state="running", pid=1, started_at=1.0, run_id="r", detail=""
+            uid=1, bdb_uid=1, engine_id=OWN_IDS[1], state="running", pid=1, started_at=1.0, run_id="r", detail=""
         )
     ]
 
 
 def agent_before() -> Starlette:
-    """All calls of the release before, checked by its own messages."""
+    """Return an agent with all endpoints and message types of the previous release."""
     return Starlette(
         routes=[
-            routes.asked("/facts", told_facts),
-            routes.asked("/shards", held),
-            routes.told("/shards/start", before.StartShards, started),
-            routes.told("/shards/restart", before.RestartShards, of_uids),
-            routes.told("/shards/remove", before.RemoveShards, of_uids),
-            routes.told("/shards/command", list[before.ShardCommand], commanded),
-            routes.told("/shards/move_slots", before.MoveSlots, moved),
-            routes.told("/probe", list[before.ProbeTarget], probed),
-            routes.told("/proxy/apply", before.ProxyState, proxied),
-            routes.told("/drill", before.Drill, drilled),
-            Route("/samples", sampled),
+            routes.asked("/facts", handle_facts),
+            routes.asked("/shards", handle_shards),
+            routes.told("/shards/start", before.StartShards, handle_start),
+            routes.told("/shards/restart", before.RestartShards, handle_uids),
+            routes.told("/shards/remove", before.RemoveShards, handle_uids),
+            routes.told("/shards/command", list[before.ShardCommand], handle_commands),
+            routes.told("/shards/move_slots", before.MoveSlots, handle_move_slots),
+            routes.told("/probe", list[before.ProbeTarget], handle_probe),
+            routes.told("/proxy/apply", before.ProxyState, handle_apply_proxy),
+            routes.told("/drill", before.Drill, handle_drill),
+            Route("/samples", handle_samples),
         ]
     )
 
 
-async def sealed_ones_are_left_out(agents: HttpAgents, node: NodeRef, served: ProxyDatabase) -> None:
-    """It is a witness of what it knows, and serves what it can; of the rest it is said that it does not."""
+async def check_encrypted_databases_are_left_out(agents: HttpAgents, node: NodeRef, database: ProxyDatabase) -> None:
+    """Check that the agent probes and serves unencrypted databases, and that others are reported as failures."""
     targets = [ProbeTarget(address=ADDRESS, port=20000 + number, tls=number != 1) for number in range(3)]
     assert await agents.probe(node, targets) == [False, True, False]
     with pytest.raises(AgentRefused):
         await agents.probe(node, targets[:1])
-    sealed = served.model_copy(update={"uid": 2, "shard_tls": ShardTls(authorities="a", certificate="c", key="k")})
-    report = await agents.apply_proxy(node, ProxyState(threads=1, databases=[served, sealed]))
+    encrypted = database.model_copy(update={"uid": 2, "shard_tls": ShardTls(authorities="a", certificate="c", key="k")})
+    report = await agents.apply_proxy(node, ProxyState(threads=1, databases=[database, encrypted]))
     assert list(report.failures) == [2]
 
 
-async def test_an_agent_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
-    order = request(lone(1))
-    async with serving(agent_before(), tmp_path, authority) as node, talking(authority) as agents:
+async def test_agent_of_the_previous_release_works(authority: Authority, tmp_path: Path) -> None:
+    payload = request(lone(1))
+    async with serve_app(agent_before(), tmp_path, authority) as node, console_client(authority) as agents:
         assert (await agents.facts(node)).hostname == FACTS.hostname
-        assert [each.uid for each in await agents.start(node, order)] == [1]
-        assert [each.uid for each in await agents.restart(node, OWN, discard_data=False)] == [1], "99 was not asked for"
-        assert [each.uid for each in await agents.remove(node, OWN, dead_only=True)] == [1]
-        ping = ShardCommand(uid=1, engine_id=OWN[1], argv=["PING"])
+        assert [each.uid for each in await agents.start(node, payload)] == [1]
+        assert [each.uid for each in await agents.restart(node, OWN_IDS, discard_data=False)] == [1], (
+            "the unrequested outcome for 99 is ignored"
+        )
+        assert [each.uid for each in await agents.remove(node, OWN_IDS, dead_only=True)] == [1]
+        ping = ShardCommand(uid=1, engine_id=OWN_IDS[1], argv=["PING"])
         assert [each.uid for each in await agents.command(node, [ping])] == [1]
         move = MoveSlots(
-            uid=1, engine_id=OWN[1], target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(1, 2)], seconds=1
+            uid=1,
+            engine_id=OWN_IDS[1],
+            target_engine_id="0" * 40,
+            address=ADDRESS,
+            port=20000,
+            slots=[(1, 2)],
+            seconds=1,
         )
         assert (await agents.move_slots(node, move)).count == 1
         assert await agents.probe(node, [ProbeTarget(address=ADDRESS, port=20000)]) == [True]
         assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[]))).state == "absent"
         canary = ProxyCanary(user="canary", password="x", interval_ms=100)
-        served = ProxyDatabase(
+        database = ProxyDatabase(
             uid=1, port=12000, hides_cluster=True, cluster=True, version=1, tls=False, max_connections=0, shards=[],
             endpoints=[], canary=canary,
         )  # fmt: skip
-        assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[served]))).state == "absent"
-        await sealed_ones_are_left_out(agents, node, served)
+        assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[database]))).state == "absent"
+        await check_encrypted_databases_are_left_out(agents, node, database)
         assert await agents.drill(node, Drill(id="x", kind="kill", seconds=1)) == ""
         found = await anext(seconds(agents.samples(node, 0, "")))
         assert (len(found.node), len(found.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))
         assert found.node[len(before.NODE_FIELDS) :] == [None] * (len(NODE_FIELDS) - len(before.NODE_FIELDS))
         assert found.proxy is not None
         assert found.proxy.databases[1].connections == 2
-        news = order.model_copy(
-            update={"bdb": order.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
+        tier_request = payload.model_copy(
+            update={"bdb": payload.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
         )
-        threads = order.model_copy(update={"bdb": order.bdb.model_copy(update={"io_threads": 2})})
-        slots = HotSlots(uids=[1], engine_ids=OWN, by="cpu_usec", limit=1)
-        for unheard in (
-            *(agents.start(node, changed) for changed in (news, threads)),
+        threads = payload.model_copy(update={"bdb": payload.bdb.model_copy(update={"io_threads": 2})})
+        slots = HotSlots(uids=[1], engine_ids=OWN_IDS, by="cpu_usec", limit=1)
+        for unknown_call in (
+            *(agents.start(node, changed) for changed in (tier_request, threads)),
             *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
         ):
             with pytest.raises(AgentRefused, match="of the previous release and does not support POST"):
-                await unheard
+                await unknown_call
 
 
-async def test_an_agent_of_the_release_before_gets_no_request_for_another_shard(
-    authority: Authority, tmp_path: Path
-) -> None:
-    """It cannot compare engine ids, so the console does."""
-    async with serving(agent_before(), tmp_path, authority) as node, talking(authority) as agents:
-        for _ in range(2):  # the second time the console knows its protocol
-            assert [(each.uid, each.ok) for each in await agents.remove(node, FOREIGN)] == [(1, True)]
-            assert [each.ok for each in await agents.restart(node, FOREIGN, discard_data=True)] == [False]
-            ping = ShardCommand(uid=1, engine_id=FOREIGN[1], argv=["PING"])
+async def test_agent_of_the_previous_release_gets_no_foreign_requests(authority: Authority, tmp_path: Path) -> None:
+    """The previous release cannot compare engine IDs, so the console compares them."""
+    async with serve_app(agent_before(), tmp_path, authority) as node, console_client(authority) as agents:
+        for _ in range(2):  # the second time, the console knows the protocol of the agent
+            assert [(each.uid, each.ok) for each in await agents.remove(node, OTHER_IDS)] == [(1, True)]
+            assert [each.ok for each in await agents.restart(node, OTHER_IDS, discard_data=True)] == [False]
+            ping = ShardCommand(uid=1, engine_id=OTHER_IDS[1], argv=["PING"])
             assert [each.ok for each in await agents.command(node, [ping])] == [False]
             move = MoveSlots(
-                uid=1, engine_id=FOREIGN[1], target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[], seconds=1
+                uid=1,
+                engine_id=OTHER_IDS[1],
+                target_engine_id="0" * 40,
+                address=ADDRESS,
+                port=20000,
+                slots=[],
+                seconds=1,
             )
             assert (await agents.move_slots(node, move)).count == 0
             with pytest.raises(AgentRefused):
-                await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[FOREIGN[1]]))
-            assert await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[OWN[1]])) == ""
+                await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[OTHER_IDS[1]]))
+            assert await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[OWN_IDS[1]])) == ""
 
 
-async def test_a_console_of_the_release_before(authority: Authority, tmp_path: Path) -> None:
-    """It says nothing of protocols, and reads with its own messages."""
+async def test_console_of_the_previous_release_works(authority: Authority, tmp_path: Path) -> None:
+    """The previous release sends no protocol number and parses replies with its own messages."""
     identity = identity_of(tmp_path, authority)
     app = create_app(AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False), Renewal(identity, Port(identity)))
     async with (
-        serving(app, tmp_path, authority) as node,
+        serve_app(app, tmp_path, authority) as node,
         httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=f"https://{ADDRESS}:{node.port}") as console,
     ):
         before.NodeFacts.model_validate_json((await console.get("/facts")).content)
@@ -258,23 +270,23 @@ async def test_a_console_of_the_release_before(authority: Authority, tmp_path: P
             line = ""
             while not line:
                 line = await anext(lines)
-        told = before.Sample.model_validate_json(line)
-        assert len(told.node) == len(before.NODE_FIELDS)
+        parsed = before.Sample.model_validate_json(line)
+        assert len(parsed.node) == len(before.NODE_FIELDS)
         refused = await console.get("/facts", headers={protocol.HEADER: "9"})
         assert (refused.status_code, refused.headers[protocol.HEADER]) == (426, str(protocol.PROTOCOL))
         assert "is too new " in refused.text
 
 
-def test_new_fields_of_shards_are_left_out_for_the_release_before() -> None:
+def test_new_shard_fields_are_omitted_for_the_previous_release() -> None:
     report = ShardReport(
-        uid=1, bdb_uid=1, engine_id=OWN[1], state="running", pid=1, started_at=1.0, run_id="r", port=20000, memory=5
+        uid=1, bdb_uid=1, engine_id=OWN_IDS[1], state="running", pid=1, started_at=1.0, run_id="r", port=20000, memory=5
     )
-    [told] = json.loads(routes._json([report], protocol.FIRST).body)
-    before.ShardReport.model_validate(told)
+    [parsed] = json.loads(routes._json([report], protocol.FIRST).body)
+    before.ShardReport.model_validate(parsed)
     assert json.loads(routes._json([report], protocol.PROTOCOL).body)[0]["port"] == 20000
 
 
-def test_what_the_release_before_does_not_know_is_left_out() -> None:
+def test_new_fields_and_columns_are_omitted_for_the_previous_release() -> None:
     facts = NodeFacts(**{**FACTS.model_dump(), "flash_path": "/flash", "flash_size": 5})
     assert before.NodeFacts.model_validate_json(routes._json(facts, protocol.FIRST).body) == facts_before()
     assert json.loads(routes._json(facts, protocol.PROTOCOL).body)["flash_size"] == 5
@@ -297,53 +309,55 @@ def test_what_the_release_before_does_not_know_is_left_out() -> None:
     )
     line = protocol.line_for(sample.model_dump_json().encode() + b"\n", protocol.FIRST)
     assert line.endswith(b"\n")
-    told = before.Sample.model_validate_json(line)
-    assert (len(told.node), len(told.shards[1])) == (len(before.NODE_FIELDS), len(before.SHARD_FIELDS))
-    assert told.proxy is not None
-    known = told.proxy.databases[1]
-    assert (len(known.values), list(known.latency)) == (len(before.ENDPOINT_FIELDS), ["read"])
+    parsed = before.Sample.model_validate_json(line)
+    assert (len(parsed.node), len(parsed.shards[1])) == (len(before.NODE_FIELDS), len(before.SHARD_FIELDS))
+    assert parsed.proxy is not None
+    previous_type = parsed.proxy.databases[1]
+    assert (len(previous_type.values), list(previous_type.latency)) == (len(before.ENDPOINT_FIELDS), ["read"])
     assert protocol.line_for(b"\n", protocol.FIRST) == b"\n"
 
 
-@pytest.mark.parametrize(("theirs", "word"), [(str(protocol.PROTOCOL + 2), "new"), ("x", "old")])
-async def test_a_release_that_is_further_away_is_refused_with_a_sentence(
-    authority: Authority, tmp_path: Path, theirs: str, word: str
+@pytest.mark.parametrize(("agent_protocol", "direction"), [(str(protocol.PROTOCOL + 2), "new"), ("x", "old")])
+async def test_incompatible_release_is_rejected_with_a_message(
+    authority: Authority, tmp_path: Path, agent_protocol: str, direction: str
 ) -> None:
     async def answer(_: Request) -> Response:
-        return Response("[]", headers={protocol.HEADER: theirs})
+        return Response("[]", headers={protocol.HEADER: agent_protocol})
 
     app = Starlette(routes=[Route("/{anything:path}", answer)])
-    async with serving(app, tmp_path, authority) as node, talking(authority) as agents:
+    async with serve_app(app, tmp_path, authority) as node, console_client(authority) as agents:
         for call in (agents.shards(node), anext(seconds(agents.samples(node, 0, "")))):
-            with pytest.raises(AgentRefused, match=f"the agent of node 1 is too {word} "):
+            with pytest.raises(AgentRefused, match=f"the agent of node 1 is too {direction} "):
                 await call
 
 
 @pytest.mark.parametrize(
-    "theirs", [None, str(protocol.PROTOCOL - 1), str(protocol.PROTOCOL), str(protocol.PROTOCOL + 1)]
+    "agent_protocol", [None, str(protocol.PROTOCOL - 1), str(protocol.PROTOCOL), str(protocol.PROTOCOL + 1)]
 )
-def test_neighbours_work_together(theirs: str | None) -> None:
-    assert protocol.apart(protocol.told_by(theirs), "the agent") == ""
+def test_adjacent_releases_are_compatible(agent_protocol: str | None) -> None:
+    assert protocol.apart(protocol.told_by(agent_protocol), "the agent") == ""
 
 
-def both() -> list[tuple[type[Message], type[before.Message]]]:
-    """Every message of the release before, as it is now and as it was."""
-    found = [(getattr(contract, name, None), known) for name, known in vars(before).items()]
-    pairs = [(now, known) for now, known in found if isinstance(now, type) and issubclass(now, Message)]
+def message_versions() -> list[tuple[type[Message], type[before.Message]]]:
+    """Return the current and the previous version of every message of the previous release."""
+    found = [(getattr(contract, name, None), previous_type) for name, previous_type in vars(before).items()]
+    pairs = [(now, previous_type) for now, previous_type in found if isinstance(now, type) and issubclass(now, Message)]
     assert len(pairs) > 15
     return pairs
 
 
-@pytest.mark.parametrize(("now", "known"), both())
-def test_messages_grow_as_neighbours_allow(now: type[Message], known: type[before.Message]) -> None:
-    added = now.model_fields.keys() - known.model_fields.keys()
-    assert not known.model_fields.keys() - now.model_fields.keys(), "the release before needs it"
+@pytest.mark.parametrize(("now", "previous_type"), message_versions())
+def test_message_changes_are_compatible_with_the_previous_release(
+    now: type[Message], previous_type: type[before.Message]
+) -> None:
+    added = now.model_fields.keys() - previous_type.model_fields.keys()
+    assert not previous_type.model_fields.keys() - now.model_fields.keys(), "the previous release requires this field"
     assert all(not now.model_fields[name].is_required() for name in added)
     if issubclass(now, Reply):
-        assert added == protocol.ADDED.get(now.__name__, set()), "a console of the release before refuses it"
+        assert added == protocol.ADDED.get(now.__name__, set()), "a console of the previous release rejects this field"
 
 
 @pytest.mark.parametrize("rows", ["NODE_FIELDS", "SHARD_FIELDS", "ENDPOINT_FIELDS"])
-def test_rows_grow_at_their_end(rows: str) -> None:
-    known: tuple[str, ...] = getattr(before, rows)
-    assert getattr(contract, rows)[: len(known)] == known
+def test_new_columns_are_appended(rows: str) -> None:
+    previous_type: tuple[str, ...] = getattr(before, rows)
+    assert getattr(contract, rows)[: len(previous_type)] == previous_type

@@ -1,4 +1,4 @@
-"""Nodes that somebody else brings into a database's cluster: engines, and what the other one does, are real."""
+"""Tests of foreign nodes that join the cluster of a database, with real engines."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,14 +19,14 @@ from shardboard.driver.ports import Agents
 
 @asynccontextmanager
 async def foreign(root: Path) -> AsyncIterator[Shard]:
-    """An engine of somebody else, as a primary without slots."""
+    """Run a foreign engine as a primary without slots."""
     settings = AgentSettings(address=own_address(), state_dir=root)
     supervisor = Supervisor(settings)
     await supervisor.adopt()
-    one = lone(9)
-    place = {"address": settings.address, "port": one.port, "bus_port": one.bus_port}
-    peer = Peer(engine_id=one.engine_id, pair_id=one.engine_id, epoch=0, **place)
-    [outcome] = await supervisor.start(request(one, cluster=True, peers=[peer], admin_password="of-somebody-else"))
+    spec = lone(9)
+    endpoint = {"address": settings.address, "port": spec.port, "bus_port": spec.bus_port}
+    peer = Peer(engine_id=spec.engine_id, pair_id=spec.engine_id, epoch=0, **endpoint)
+    [outcome] = await supervisor.start(request(spec, cluster=True, peers=[peer], admin_password="foreign-password"))
     assert outcome.ok, outcome
     try:
         yield supervisor.shards[9]
@@ -40,13 +40,11 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
         yield opened
 
 
-async def told(nodes: Farm, shard: ShardRef, *argv: str) -> str:
+async def run_command(nodes: Farm, shard: ShardRef, *argv: str) -> str:
     return str(await ask(nodes[shard.node.uid].shards[shard.uid], *argv))
 
 
-async def test_one_that_came_in_is_found_and_forgotten_and_what_it_took_is_taken_back(
-    nodes: Farm, tmp_path: Path
-) -> None:
+async def test_foreign_node_is_expelled_and_its_slots_are_taken_back(nodes: Farm, tmp_path: Path) -> None:
     shards, agents = layout(nodes.nodes, 3, replication=False), cast(Agents, nodes)
     known = {shard.engine_id for shard in shards}
     await bring_up(nodes, ENGINE, shards)
@@ -54,13 +52,13 @@ async def test_one_that_came_in_is_found_and_forgotten_and_what_it_took_is_taken
     async with foreign(tmp_path / "foreign") as other:
         host = shards[0]
         await ask(other, "CLUSTER", "MEET", host.node.addr, str(host.port), str(host.bus_port))
-        own = other.record.spec.engine_id
+        foreign_id = other.record.spec.engine_id
 
-        async def found(*asked: ShardRef) -> Any:
-            return await unknown_nodes.find(agents, asked or shards, known)
+        async def found(*queried: ShardRef) -> Any:
+            return await unknown_nodes.find(agents, queried or shards, known)
 
         [node] = await until(found)
-        assert (node.engine_id, node.slots, node.is_well) == (own, (), True)
+        assert (node.engine_id, node.slots, node.is_well) == (foreign_id, (), True)
         assert node.address.endswith(f":{other.record.spec.port}@{other.record.spec.bus_port}")
 
         first, _ = host.slots[0]
@@ -70,29 +68,31 @@ async def test_one_that_came_in_is_found_and_forgotten_and_what_it_took_is_taken
 
         await until(knows_all)
         for slot in range(first, first + 100):
-            await ask(other, "CLUSTER", "SETSLOT", str(slot), "NODE", own)
+            await ask(other, "CLUSTER", "SETSLOT", str(slot), "NODE", foreign_id)
         await ask(other, "CLUSTER", "BUMPEPOCH")
 
-        async def robbed() -> bool:
+        async def foreign_owns_slots() -> bool:
             views = [await found(shard) for shard in shards]
             return all(view and view[0].slots == ((first, first + 99),) for view in views)
 
-        await until(robbed)
-        wanted = {shard: shard.slots for shard in shards}
-        assert await unknown_nodes.take_back(agents, wanted) == {}, "nothing is taken from whoever still owns it"
-        await unknown_nodes.expel(agents, shards, [own])
+        await until(foreign_owns_slots)
+        planned_slots = {shard: shard.slots for shard in shards}
+        assert await unknown_nodes.take_back(agents, planned_slots) == {}, (
+            "slots are not taken while the foreign node still owns them"
+        )
+        await unknown_nodes.expel(agents, shards, [foreign_id])
         assert await found() == []
-        assert await unknown_nodes.take_back(agents, wanted) == {host.uid: ((first, first + 99),)}
+        assert await unknown_nodes.take_back(agents, planned_slots) == {host.uid: ((first, first + 99),)}
 
-        async def whole() -> bool:
-            infos = [await told(nodes, shard, "CLUSTER", "INFO") for shard in shards]
+        async def is_complete() -> bool:
+            infos = [await run_command(nodes, shard, "CLUSTER", "INFO") for shard in shards]
             return all("cluster_state:ok" in info and "cluster_slots_ok:16384" in info for info in infos)
 
-        await until(whole)
-        assert await unknown_nodes.take_back(agents, wanted) == {}
+        await until(is_complete)
+        assert await unknown_nodes.take_back(agents, planned_slots) == {}
 
 
-async def test_who_does_not_answer_says_nothing(nodes: Farm) -> None:
+async def test_unreachable_shards_are_ignored(nodes: Farm) -> None:
     shards, agents = layout(nodes.nodes, 3, replication=False), cast(Agents, nodes)
     await bring_up(nodes, ENGINE, shards)
     for shard in shards[:2]:

@@ -1,4 +1,4 @@
-"""The engine's own view of its cluster, and what newcomers are told of it."""
+"""Tests of the cluster view of the engines, and of the peers that new shards get from it."""
 
 from backend.tests.shards import ENGINE, layout
 
@@ -12,14 +12,14 @@ from shardboard.engine_text import ClusterLine, cluster_lines
 NODES = [NodeRef(uid, f"10.0.0.{uid}", 9700) for uid in (1, 2, 3)]
 
 
-def seen(shard: ShardRef) -> ClusterLine:
+def line_of(shard: ShardRef) -> ClusterLine:
     slots = render(shard.slots).replace(",", " ")
     return cluster_lines(f"{shard.engine_id} 10.0.0.1:1@2 master - 0 0 {10 + shard.uid} connected {slots}")[
         shard.engine_id
     ]
 
 
-async def test_the_newest_view_counts() -> None:
+async def test_newest_view_is_used() -> None:
     agents = FakeAgents()
     shards = layout(NODES, 3, replication=False)
     await cluster.start(agents, ENGINE, shards, {shard.node.uid: [shard.uid] for shard in shards})
@@ -27,31 +27,31 @@ async def test_the_newest_view_counts() -> None:
     assert {shard.uid: found[shard.engine_id].epoch for shard in shards} == {1: 1, 2: 2, 3: 3}
 
 
-async def test_a_lost_primary_returns_as_replica_of_its_replica_while_another_pair_has_nobody() -> None:
+async def test_lost_primary_returns_as_replica_while_another_pair_is_down() -> None:
     agents = FakeAgents()
     shards = layout(NODES, 3, replication=True)
     first, _, third, promoted, *_ = shards
-    # Pair 0 is led by its former replica now, pair 1 by nobody, pair 2 as it was.
-    view = {shard.engine_id: seen(shard) for shard in shards}
+    # Pair 0 has a promoted replica, pair 1 has no primary, and pair 2 is unchanged.
+    view = {shard.engine_id: line_of(shard) for shard in shards}
     refused = await cluster.start_late(agents, ENGINE, shards, [promoted, third], [first], view)
     assert refused == {}
-    [spec] = [spec for held in agents.running.values() for spec in held.values()]
+    [spec] = [spec for specs in agents.running.values() for spec in specs.values()]
     assert (spec.uid, spec.role, spec.swap_with) == (first.uid, "slave", None)
 
 
-async def test_newcomers_are_told_the_present_epochs_and_roles() -> None:
-    told = []
+async def test_new_shards_get_current_epochs_and_roles() -> None:
+    requests = []
 
-    class Listening(FakeAgents):
+    class RecordingAgents(FakeAgents):
         async def start(self, node: object, request: object) -> list[object]:  # type: ignore[override]
-            told.append(request)
+            requests.append(request)
             return []
 
     shards = layout(NODES, 3, replication=True)
     promoted, lost = shards[3], shards[0]
-    view = {shard.engine_id: seen(shard) for shard in shards}
-    await cluster.start_late(Listening(), ENGINE, shards, [promoted, *shards[1:3]], [lost], view)
-    [request] = told
+    view = {shard.engine_id: line_of(shard) for shard in shards}
+    await cluster.start_late(RecordingAgents(), ENGINE, shards, [promoted, *shards[1:3]], [lost], view)
+    [request] = requests
     peers = {peer.engine_id: peer for peer in request.bdb.peers}  # type: ignore[attr-defined]
     assert peers[lost.engine_id].primary_engine_id == promoted.engine_id
     assert (peers[lost.engine_id].slots, peers[promoted.engine_id].slots) == ([], list(lost.slots))

@@ -1,4 +1,4 @@
-"""Who is let in by shards of an encrypted database, with real engines: those of the database, and nobody else."""
+"""Tests of encrypted databases with real engines: only shards of the same database can connect."""
 
 import asyncio
 import signal
@@ -24,21 +24,21 @@ from shardboard.probing import answers
 from shardboard.shard_certificates import ShardCertificates
 
 OWN = ShardCertificates.issue()
-SEALED = replace(ENGINE, tls=to_shard_tls(OWN))
+ENCRYPTED = replace(ENGINE, tls=to_shard_tls(OWN))
 pytestmark = pytest.mark.older
 
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path / "farm", 2) as made:
-        yield made
+    async with farm(tmp_path / "farm", 2) as opened:
+        yield opened
     for process in engines_below(tmp_path):
         process.kill()
 
 
-async def born(nodes: Farm, *, replication: bool = True) -> list[ShardRef]:
+async def create_database(nodes: Farm, *, replication: bool = True) -> list[ShardRef]:
     shards = layout(nodes.nodes, 3, replication=replication)
-    await bring_up(nodes, SEALED, shards)
+    await bring_up(nodes, ENCRYPTED, shards)
     return shards
 
 
@@ -46,8 +46,8 @@ def process_of(nodes: Farm, shard: ShardRef) -> Shard:
     return nodes[shard.node.uid].shards[shard.uid]
 
 
-async def said(shard: ShardRef, directory: Path | None, *, tls: bool = True) -> bytes:
-    """The first bytes of its answer to PING; none where it hangs up."""
+async def ping_reply(shard: ShardRef, directory: Path | None, *, tls: bool = True) -> bytes:
+    """Return the first bytes of the reply to PING, or nothing if the shard closes the connection."""
     context = None
     if tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -63,17 +63,19 @@ async def said(shard: ShardRef, directory: Path | None, *, tls: bool = True) -> 
         return b""
 
 
-async def test_shards_answer_siblings_only(nodes: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [shard, *_] = await born(nodes)
-    own, other = process_of(nodes, shard).directory, tmp_path / "other"
+async def test_shards_accept_only_certificates_of_their_database(
+    nodes: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [shard, *_] = await create_database(nodes)
+    own_directory, other = process_of(nodes, shard).directory, tmp_path / "other"
     other.mkdir()
     sealed.write(other, to_shard_tls(ShardCertificates.issue()))
-    assert await said(shard, own) == b"+PONG"
-    assert await said(shard, other) == b""
-    assert await said(shard, None) == b""
-    assert await said(shard, None, tls=False) == b""
-    monkeypatch.setattr(probing, "PROBE_SECONDS", 30)  # on however busy a machine
-    # Witnesses have no certificate of the database, and still see whether it lives.
+    assert await ping_reply(shard, own_directory) == b"+PONG"
+    assert await ping_reply(shard, other) == b""
+    assert await ping_reply(shard, None) == b""
+    assert await ping_reply(shard, None, tls=False) == b""
+    monkeypatch.setattr(probing, "PROBE_SECONDS", 30)  # for busy machines
+    # Witnesses can probe the shard without a certificate of the database.
     assert await answers(shard.node.addr, shard.port, tls=True)
     assert not await answers(shard.node.addr, shard.port)
     assert not await answers(shard.node.addr, shard.port + 100, tls=True)
@@ -83,9 +85,9 @@ async def test_shards_answer_siblings_only(nodes: Farm, tmp_path: Path, monkeypa
     nodes[shard.node.uid].signal([shard.uid], signal.SIGCONT)
 
 
-async def test_names_and_ports_are_told_as_ever(nodes: Farm) -> None:
-    """Over the Unix socket, too, where agents and proxies ask."""
-    shards = await born(nodes)
+async def test_reported_addresses_and_ports_are_unchanged(nodes: Farm) -> None:
+    """This also applies to the Unix socket, which agents and proxies use."""
+    shards = await create_database(nodes)
     shard = process_of(nodes, shards[0])
     listed = await ask(shard, "CLUSTER", "NODES")
     assert {line.split(" ")[1].partition("@")[0] for line in listed.splitlines()} == {
@@ -95,23 +97,23 @@ async def test_names_and_ports_are_told_as_ever(nodes: Farm) -> None:
         await ask(shard, "GET", "foo")
 
 
-async def test_who_is_met_counts_as_known_when_clients_can_be_sent_there(nodes: Farm) -> None:
-    """The engine names the port in clear to those who ask over the Unix socket, and learns it after the handshake."""
-    old = await born(nodes)
+async def test_new_node_is_known_when_clients_can_be_redirected_to_it(nodes: Farm) -> None:
+    """The engine reports the unencrypted port to clients of the Unix socket, and gets it only after the handshake."""
+    old = await create_database(nodes)
     new = [
         replace(each, pair=each.pair + 3, slots=())
         for each in layout(nodes.nodes, 3, replication=False, first_uid=len(old) + 1)
     ]
     known = await cluster.view(nodes, [shard for shard in old if shard.role == "master"])
     primaries = [shard for shard in old if shard.role == "master"]
-    assert await cluster.start_late(nodes, SEALED, [*old, *new], primaries, new, known) == {}
+    assert await cluster.start_late(nodes, ENCRYPTED, [*old, *new], primaries, new, known) == {}
 
-    async def met() -> bool:
+    async def all_known() -> bool:
         unaware = await slotmap.unaware_hosts(nodes, old, new)
         await replication.introduce(nodes, unaware, new)
         return not unaware
 
-    await until(met)
+    await until(all_known)
     for host in old:
         lines = (await ask(process_of(nodes, host), "CLUSTER", "NODES")).splitlines()
         addresses = {line.split(" ")[0]: line.split(" ")[1].partition("@")[0] for line in lines}
@@ -119,7 +121,7 @@ async def test_who_is_met_counts_as_known_when_clients_can_be_sent_there(nodes: 
 
 
 class ForeignEngine:
-    """An engine in cluster mode that somebody else runs."""
+    """Foreign engine in cluster mode."""
 
     def __init__(self, home: Path, port: int, *options: str) -> None:
         self._home = home
@@ -129,7 +131,7 @@ class ForeignEngine:
         with (home / "log").open("wb") as log:
             subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
 
-    async def say(self, *argv: str) -> str:
+    async def send_command(self, *argv: str) -> str:
         command = ("valkey-cli", "-s", "s", *argv)
         asked = await asyncio.create_subprocess_exec(
             *command, cwd=self._home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -137,37 +139,39 @@ class ForeignEngine:
         return (await asked.communicate())[0].decode()
 
     async def answers(self) -> bool:
-        return "PONG" in await self.say("PING")
+        return "PONG" in await self.send_command("PING")
 
     async def others(self) -> list[str]:
-        """Whom it knows, in its own words."""
-        return [line for line in (await self.say("CLUSTER", "NODES")).splitlines() if "myself" not in line]
+        """Return the lines of other nodes in its CLUSTER NODES reply."""
+        return [line for line in (await self.send_command("CLUSTER", "NODES")).splitlines() if "myself" not in line]
 
 
 @pytest.mark.parametrize("speaks_tls", [False, True])
-async def test_a_foreign_engine_joins_no_cluster(nodes: Farm, tmp_path: Path, *, speaks_tls: bool) -> None:
-    shards = await born(nodes)
+async def test_foreign_engine_cannot_join_the_cluster(nodes: Farm, tmp_path: Path, *, speaks_tls: bool) -> None:
+    shards = await create_database(nodes)
     victim = process_of(nodes, shards[0])
     before = await _listed(victim)
     home = tmp_path / "foreign"
     home.mkdir()
     sealed.write(home, to_shard_tls(ShardCertificates.issue()))
     files = ("--tls-cert-file", sealed.IDENTITY, "--tls-key-file", sealed.IDENTITY)
-    seal = ("--tls-ca-cert-file", sealed.AUTHORITIES, *files, "--tls-cluster", "yes") if speaks_tls else ()
-    foreign = ForeignEngine(home, 21000, *seal)
+    tls_options = ("--tls-ca-cert-file", sealed.AUTHORITIES, *files, "--tls-cluster", "yes") if speaks_tls else ()
+    foreign = ForeignEngine(home, 21000, *tls_options)
     await until(foreign.answers)
-    await foreign.say("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
+    await foreign.send_command("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
     for shard in shards:
-        assert "OK" in await foreign.say("CLUSTER", "MEET", shard.node.addr, str(shard.port), str(shard.bus_port))
-    met = set()
+        assert "OK" in await foreign.send_command(
+            "CLUSTER", "MEET", shard.node.addr, str(shard.port), str(shard.bus_port)
+        )
+    all_known = set()
 
-    async def gave_up() -> bool:
+    async def has_given_up() -> bool:
         others = await foreign.others()
-        met.update(line.split(" ")[2] for line in others)
+        all_known.update(line.split(" ")[2] for line in others)
         return not others
 
-    await until(gave_up)
-    assert met == {"handshake"}
+    await until(has_given_up)
+    assert all_known == {"handshake"}
     assert await _listed(victim) == before
 
 
@@ -175,48 +179,48 @@ async def _listed(shard: Shard) -> set[str]:
     return {line.split(" ")[0] for line in (await ask(shard, "CLUSTER", "NODES")).splitlines()}
 
 
-async def test_certificates_are_renewed_while_it_serves(nodes: Farm) -> None:
-    shards = await born(nodes)
+async def test_certificates_are_renewed_without_interruption(nodes: Farm) -> None:
+    shards = await create_database(nodes)
     primary, replica = process_of(nodes, shards[0]), process_of(nodes, shards[3])
     await ask(primary, "SET", "{06S}before", "1")
-    fresh = OWN.renewed()
-    # Only the nodes of the primary are to_shard_tls: its replica and the others go on with what they have.
-    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(fresh)))
+    renewed = OWN.renewed()
+    # Only the node of the primary gets new certificates. Its replica and the other shards keep the old ones.
+    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed)))
     assert {result.reply for result in results if not result.ok} == set()
     assert len(results) == len(nodes[1].shards)
-    shown = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
-    assert shown.strip() == fresh.certificate.strip()
-    # Links that are made anew let old and new in.
+    served = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
+    assert served.strip() == renewed.certificate.strip()
+    # New links accept old and new certificates.
     await ask(primary, "CLIENT", "KILL", "TYPE", "replica")
-    await until(lambda: _linked(replica))
+    await until(lambda: _is_linked(replica))
     assert await ask(primary, "WAIT", "1", "10000") == 1
-    # A second time, and one that does not run finds them at its next start.
+    # The request can be repeated. A shard that does not run uses the files at its next start.
     assert all(
         result.ok
-        for result in await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(fresh)))
+        for result in await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed)))
     )
-    assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=to_shard_tls(fresh))) == []
+    assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=to_shard_tls(renewed))) == []
 
 
-async def test_who_is_just_being_started_is_told_when_it_runs(nodes: Farm) -> None:
-    """It may have read the files of before a moment ago."""
-    [shard, *_] = await born(nodes, replication=False)
+async def test_starting_shard_gets_renewed_certificates_when_it_runs(nodes: Farm) -> None:
+    """The starting shard might already have read the previous files."""
+    [shard, *_] = await create_database(nodes, replication=False)
     process = process_of(nodes, shard)
-    fresh, process.state = OWN.renewed(), "starting"
-    telling = asyncio.create_task(certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(fresh))))
-    await until(lambda: _written(process, fresh))
-    assert not telling.done()
+    renewed, process.state = OWN.renewed(), "starting"
+    renewal = asyncio.create_task(certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed))))
+    await until(lambda: _written(process, renewed))
+    assert not renewal.done()
     process.state = "running"
-    assert {result.ok for result in await telling} == {True}
-    shown = ssl.DER_cert_to_PEM_cert(await _certificate(shard, process.directory))
-    assert shown.strip() == fresh.certificate.strip()
+    assert {result.ok for result in await renewal} == {True}
+    served = ssl.DER_cert_to_PEM_cert(await _certificate(shard, process.directory))
+    assert served.strip() == renewed.certificate.strip()
 
 
-async def _written(shard: Shard, own: ShardCertificates) -> bool:
-    return own.certificate in (shard.directory / sealed.IDENTITY).read_text()
+async def _written(shard: Shard, own_directory: ShardCertificates) -> bool:
+    return own_directory.certificate in (shard.directory / sealed.IDENTITY).read_text()
 
 
-async def _linked(shard: Shard) -> bool:
+async def _is_linked(shard: Shard) -> bool:
     return "master_link_status:up" in await ask(shard, "INFO", "replication")
 
 
@@ -230,12 +234,12 @@ async def _certificate(shard: ShardRef, directory: Path) -> bytes:
     return found
 
 
-async def test_broken_certificates_are_refused_and_the_old_ones_stay_in_use(nodes: Farm) -> None:
-    [shard, *_] = await born(nodes, replication=False)
+async def test_invalid_certificates_are_rejected_and_the_old_ones_kept(nodes: Farm) -> None:
+    [shard, *_] = await create_database(nodes, replication=False)
     broken = to_shard_tls(OWN).model_copy(update={"certificate": "none"})
     results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=broken))
     assert {result.ok for result in results} == {False}
     assert "TLS" in results[0].reply
     directory = process_of(nodes, shard).directory
     sealed.write(directory, to_shard_tls(OWN))
-    assert await said(shard, directory) == b"+PONG"
+    assert await ping_reply(shard, directory) == b"+PONG"

@@ -1,4 +1,4 @@
-"""Two orders at once never run on one database: whoever comes second waits, looks, and is refused."""
+"""Tests that two concurrent operations on one database are not accepted: the second waits for the lock and is rejected."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ from shardboard.state.nodes import Node
 pytestmark = [pytest.mark.store]
 
 WHO = Principal("admin@example.org", "admin")
-Order = Callable[[AsyncSession], Awaitable[Any]]
+Operation = Callable[[AsyncSession], Awaitable[Any]]
 
 
 async def _failover(session: AsyncSession) -> None:
@@ -32,7 +32,7 @@ async def _failover(session: AsyncSession) -> None:
     await failovers.order(session, [primary.uid], WHO, force=False, dry_run=False)
 
 
-ORDERS: dict[str, Order] = {
+OPERATIONS: dict[str, Operation] = {
     "flush": lambda session: bdbs.flush(session, 1, WHO),
     "delete": lambda session: bdbs.delete(session, 1, WHO),
     "change": lambda session: bdbs.update(session, 1, {"memory_size": 8 << 30}, WHO),
@@ -40,41 +40,41 @@ ORDERS: dict[str, Order] = {
 }
 
 
-async def waits(console: Console, task: "asyncio.Task[Any]") -> bool:
-    """Until the second order is held up by the first, or is through."""
+async def is_waiting(console: Console, task: "asyncio.Task[Any]") -> bool:
+    """Whether the second operation waits for the first or has finished."""
     if task.done():
         return True
     if console.store.engine.dialect.name == "sqlite":
-        return console.store._turn.locked()  # type: ignore[union-attr] - nobody else writes before the first has
+        return console.store._turn.locked()  # type: ignore[union-attr] - no other writer is active
     async with console.store.read() as session:
-        held = await session.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted"))
-        return bool(held.scalar_one())
+        ungranted = await session.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted"))
+        return bool(ungranted.scalar_one())
 
 
-@pytest.mark.parametrize(("first", "second"), [each for each in product(ORDERS, ORDERS) if each[0] != "delete"])
-async def test_the_second_is_refused(
+@pytest.mark.parametrize(("first", "second"), [each for each in product(OPERATIONS, OPERATIONS) if each[0] != "delete"])
+async def test_second_operation_is_rejected(
     console: Console, agents: FakeAgents, nodes: list[Node], first: str, second: str
 ) -> None:
     await pairs.active(console, agents)
 
-    async def order() -> None:
+    async def run_second() -> None:
         async with console.store.begin() as session:
-            await ORDERS[second](session)
+            await OPERATIONS[second](session)
 
     async with console.store.begin() as session:
-        await ORDERS[first](session)
-        later = asyncio.create_task(order())
-        await until(lambda: waits(console, later))
-    if (first, second) == ("failover", "delete"):  # which is queued, and waits for the end of the other
-        await later
+        await OPERATIONS[first](session)
+        second_task = asyncio.create_task(run_second())
+        await until(lambda: is_waiting(console, second_task))
+    if (first, second) == ("failover", "delete"):  # the deletion is queued until the failover ends
+        await second_task
         return
     with pytest.raises(Conflict):
-        await later
+        await second_task
     async with console.store.read() as session:
         assert len(await actions.open_of_bdb(session, 1)) == 1
 
 
-async def test_an_order_without_the_lock_is_a_mistake(console: Console) -> None:
+async def test_starting_an_action_without_the_lock_raises_an_error(console: Console) -> None:
     async with console.store.begin() as session:
         with pytest.raises(RuntimeError):
             queue.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))

@@ -1,4 +1,4 @@
-"""The library: every scenario can be ordered, at every size."""
+"""Tests that every benchmark scenario of the library can be started at every scale."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from shardboard.schemas.benchmark_scenarios import Scenario, render
 NAMES = sorted(library.every())
 
 
-def test_those_of_the_published_benchmarks_are_there() -> None:
+def test_library_contains_the_published_benchmarks() -> None:
     assert {"dram-vs-extended", "load-test", "one-node-down", "flash-85", "linear-scaling", "memory-drive"} <= set(
         NAMES
     )
@@ -18,18 +18,18 @@ def test_those_of_the_published_benchmarks_are_there() -> None:
 
 @pytest.mark.parametrize("scale", [1.0, 0.01, 0.000_01])
 @pytest.mark.parametrize("name", NAMES)
-def test_each_can_be_ordered_at_every_size(name: str, scale: float) -> None:
-    order = benchmark_scenarios.scaled(library.find(name), scale)
-    for phase in order["phases"]:
+def test_every_scenario_is_valid_at_every_scale(name: str, scale: float) -> None:
+    scenario_request = benchmark_scenarios.scaled(library.find(name), scale)
+    for phase in scenario_request["phases"]:
         assert workload.check(phase["workload"]) is None, phase
-    order.pop("database")
-    BenchmarkCreate.model_validate({**order, "bdb_uid": 1})
+    scenario_request.pop("database")
+    BenchmarkCreate.model_validate({**scenario_request, "bdb_uid": 1})
     Scenario.model_validate(render(library.find(name), scale))
 
 
-def test_one_factor_scales_all_that_has_a_size() -> None:
-    full = {"key_minimum": 1, "key_maximum": 1_000_000, "rate": 50_000, "test_time": 400, "data_size": 500}
-    assert benchmark_scenarios.workload(full, 0.01) == {
+def test_factor_scales_keys_rate_and_duration() -> None:
+    unscaled = {"key_minimum": 1, "key_maximum": 1_000_000, "rate": 50_000, "test_time": 400, "data_size": 500}
+    assert benchmark_scenarios.workload(unscaled, 0.01) == {
         "key_minimum": 1,
         "key_maximum": 10_000,
         "rate": 500,
@@ -39,6 +39,6 @@ def test_one_factor_scales_all_that_has_a_size() -> None:
 
 
 @pytest.mark.parametrize("text", ["[", "- 1", "name: x"])
-def test_what_is_no_scenario(text: str) -> None:
+def test_invalid_scenarios_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"YAML|mapping|field title"):
         library.load(text)

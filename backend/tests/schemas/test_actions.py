@@ -1,4 +1,4 @@
-"""Actions as the API shows them."""
+"""Tests of actions in API replies."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -30,11 +30,11 @@ def action(moves: list[Move], **params: Any) -> Action:
     )
 
 
-def shown(of: Action) -> Any:
+def rendered_moves(of: Action) -> Any:
     return render_v2(of)["additional_info"].get("moves")
 
 
-def test_what_still_has_to_move() -> None:
+def test_remaining_moves_are_rendered() -> None:
     moves = [
         Move(1, 0, "", leaves=3, newcomer=7, to=2),
         Move(1, 1, "", newcomer=8, to=3),
@@ -42,16 +42,16 @@ def test_what_still_has_to_move() -> None:
         Move(1, 2, "", leads=5),
     ]
     running = action(moves)
-    assert shown(running) == [
+    assert rendered_moves(running) == [
         {"bdb_uid": 1, "pair": 0, "shard_uid": "3", "newcomer_uid": "7", "to_node_uid": 2},
         {"bdb_uid": 1, "pair": 1, "newcomer_uid": "8", "to_node_uid": 3},
         {"bdb_uid": 2, "pair": 0, "shard_uid": "9"},
     ]
-    assert [each["pair"] for each in shown(action(moves, done=[0], failed={"2": "why"}))] == [1]
+    assert [each["pair"] for each in rendered_moves(action(moves, done=[0], failed={"2": "why"}))] == [1]
     running.finished_at = datetime.now(UTC)
-    assert shown(running) is None
+    assert rendered_moves(running) is None
 
 
 @pytest.mark.parametrize(("count", "is_shown"), [(0, False), (MOVES_SHOWN, True), (MOVES_SHOWN + 1, False)])
-def test_too_many_moves_are_not_told_of_one_by_one(count: int, is_shown: bool) -> None:
-    assert (shown(action([Move(1, n, "", leaves=n + 1) for n in range(count)])) is not None) == is_shown
+def test_too_many_moves_are_omitted(count: int, is_shown: bool) -> None:
+    assert (rendered_moves(action([Move(1, n, "", leaves=n + 1) for n in range(count)])) is not None) == is_shown

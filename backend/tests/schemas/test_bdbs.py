@@ -1,4 +1,4 @@
-"""A database's JSON has the fields, types and defaults of the REST reference."""
+"""Tests that database JSON has the fields, types and defaults of the Redis Enterprise REST API."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -129,18 +129,20 @@ NODES: Any = [SimpleNamespace(uid=uid, addr=f"10.0.0.{uid}", health="up") for ui
 CLUSTER: Any = SimpleNamespace(name="shardboard.local")
 
 
-def test_defaults_and_types_are_those_of_the_reference() -> None:
-    shown = bdbs.render(row(), [], NODES, CLUSTER)
-    assert {name: shown.get(name) for name in REFERENCE} == REFERENCE
-    assert {name: type(shown[name]) for name in REFERENCE} == {name: type(value) for name, value in REFERENCE.items()}
-    assert shown["created_time"] == "2025-10-14T00:01:22Z"
-    assert len(shown) >= 139
-    assert "action_uid" not in shown
+def test_defaults_and_types_match_the_redis_enterprise_api() -> None:
+    rendered = bdbs.render(row(), [], NODES, CLUSTER)
+    assert {name: rendered.get(name) for name in REFERENCE} == REFERENCE
+    assert {name: type(rendered[name]) for name in REFERENCE} == {
+        name: type(value) for name, value in REFERENCE.items()
+    }
+    assert rendered["created_time"] == "2025-10-14T00:01:22Z"
+    assert len(rendered) >= 139
+    assert "action_uid" not in rendered
 
 
 def test_reply_matches_the_published_model() -> None:
-    shown = bdbs.render(row(action_uid="x"), [shard(1, 1, port=12000)], NODES, CLUSTER)
-    Bdb.model_validate(shown, strict=True)
+    rendered = bdbs.render(row(action_uid="x"), [shard(1, 1, port=12000)], NODES, CLUSTER)
+    Bdb.model_validate(rendered, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_reply_matches_the_published_model() -> None:
         ({1, 3}, ["10.0.0.1", "10.0.0.3"]),
     ],
 )
-def test_endpoint_names_the_living_nodes_whose_proxies_serve_it(down: set[int], addresses: list[str]) -> None:
+def test_endpoint_lists_the_available_nodes_that_serve_it(down: set[int], addresses: list[str]) -> None:
     nodes: Any = [
         SimpleNamespace(uid=node.uid, addr=node.addr, health="down" if node.uid in down else "up") for node in NODES
     ]
@@ -162,35 +164,35 @@ def test_endpoint_names_the_living_nodes_whose_proxies_serve_it(down: set[int], 
     assert endpoint["dns_name"] == "redis-12000.shardboard.local"
 
 
-def test_shards_in_sync() -> None:
+def test_shards_in_sync_and_down_are_counted() -> None:
     shards = [
         shard(1, 1),
         shard(2, 2, status="down"),
         shard(3, 3, role="slave", link="idle"),
         shard(4, 1, role="slave", link="in_progress"),
     ]
-    shown = bdbs.render(row(), shards, NODES, CLUSTER)
-    assert (shown["shards_in_sync"], shown["shards_total"]) == (2, 4)
-    assert (shown["shards_down"], shown["primaries_down"]) == (1, 1)
-    assert shown["shard_list"] == [1, 2, 3, 4]
+    rendered = bdbs.render(row(), shards, NODES, CLUSTER)
+    assert (rendered["shards_in_sync"], rendered["shards_total"]) == (2, 4)
+    assert (rendered["shards_down"], rendered["primaries_down"]) == (1, 1)
+    assert rendered["shard_list"] == [1, 2, 3, 4]
 
 
-def test_passwords_are_shown_to_editors_only() -> None:
+def test_passwords_are_visible_only_to_editors() -> None:
     secret = row(config={"authentication_redis_pass": "s3cret"})
     assert bdbs.render(secret, [], NODES, CLUSTER)["authentication_redis_pass"] == ""
     assert bdbs.render(secret, [], NODES, CLUSTER, secrets=True)["authentication_redis_pass"] == "s3cret"
 
 
-def test_credentials_within_other_fields_are_shown_to_editors_only() -> None:
+def test_credentials_in_other_fields_are_visible_only_to_editors() -> None:
     config = {
         "backup_location": {"type": "s3", "secret_access_key": "hidden-1"},
         "replica_sources": [{"uri": "redis://:hidden-2@elsewhere:12000"}],
         "dataset_import_sources": [{"type": "ftp", "url": "ftp://u:hidden-3@elsewhere"}],
     }
-    shown = bdbs.render(row(config=config), [], NODES, CLUSTER)
-    assert "hidden" not in str(shown)
+    rendered = bdbs.render(row(config=config), [], NODES, CLUSTER)
+    assert "hidden" not in str(rendered)
     for name, default in bdb_fields.SECRETS.items():
-        assert shown[name] == default
+        assert rendered[name] == default
     assert (
         bdbs.render(row(config=config), [], NODES, CLUSTER, secrets=True)["backup_location"]
         == config["backup_location"]

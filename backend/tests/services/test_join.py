@@ -1,4 +1,4 @@
-"""Join tokens and admission: once, in time, and nothing half-done."""
+"""Tests of join tokens and the admission of nodes."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ def csr() -> str:
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
 
-async def token_of(console: Console) -> str:
+async def new_token(console: Console) -> str:
     async with console.store.begin() as session:
         return (await create_token(session, console.authority, originator="admin"))[0]
 
@@ -36,25 +36,25 @@ async def token_of(console: Console) -> str:
 async def join(
     console: Console, token: str, addr: str = "127.0.1.1", request: str | None = None, *, renews: bool = False
 ) -> Admission:
-    wanted = csr() if request is None else request
-    applicant = Applicant(token, wanted, addr, 9700, FACTS, renews=renews)
+    certificate_request = csr() if request is None else request
+    applicant = Applicant(token, certificate_request, addr, 9700, FACTS, renews=renews)
     async with console.store.begin() as session:
         return await admit(session, console.authority, applicant)
 
 
-async def not_created(console: Console) -> None:
-    """Bring the cluster to the state after a first start that generated the administrator's password."""
+async def reset_bootstrap(console: Console) -> None:
+    """Set the cluster to the state after a first start with a generated administrator password."""
     async with console.store.begin() as session:
         (await cluster.load_for_update(session)).bootstrap_state = "idle"
 
 
-async def tokens_left(console: Console) -> int:
+async def count_tokens(console: Console) -> int:
     async with console.store.read() as session:
         return (await session.execute(select(func.count()).select_from(JoinToken))).scalar_one()
 
 
-async def test_the_token_carries_the_fingerprint_and_is_stored_as_a_hash(console: Console) -> None:
-    token = await token_of(console)
+async def test_token_contains_the_fingerprint_and_is_stored_as_a_hash(console: Console) -> None:
+    token = await new_token(console)
     prefix, secret, fingerprint = token.split(".")
     assert (prefix, fingerprint) == ("sb1", console.authority.ca_fingerprint())
     async with console.store.read() as session:
@@ -63,15 +63,15 @@ async def test_the_token_carries_the_fingerprint_and_is_stored_as_a_hash(console
 
 
 @pytest.mark.parametrize(("renews", "days"), [(True, PEER_DAYS), (False, CA_DAYS)])
-async def test_the_certificate_lasts_until_it_is_renewed_or_for_ever(console: Console, renews: bool, days: int) -> None:
-    admission = await join(console, await token_of(console), renews=renews)
+async def test_certificate_lifetime_depends_on_renewal_support(console: Console, renews: bool, days: int) -> None:
+    admission = await join(console, await new_token(console), renews=renews)
     ends = x509.load_pem_x509_certificate(admission.certificate.encode()).not_valid_after_utc
     assert timedelta(days=days - 1) < ends - datetime.now(UTC) < timedelta(days=days + 1)
 
 
-async def test_joining_makes_a_node_and_completes_the_bootstrap(console: Console, bus: Bus) -> None:
-    await not_created(console)
-    token = await token_of(console)
+async def test_join_creates_a_node_and_completes_the_bootstrap(console: Console, bus: Bus) -> None:
+    await reset_bootstrap(console)
+    token = await new_token(console)
     with bus.listen("change") as changes:
         admission = await join(console, token, "127.0.0.2")
     assert ("change", ("node", 1)) in changes.drain()
@@ -86,8 +86,8 @@ async def test_joining_makes_a_node_and_completes_the_bootstrap(console: Console
     assert (event.node_uid, event.description) == (1, "Node 1 (127.0.0.2) joined the cluster.")
 
 
-async def test_a_token_works_once(console: Console) -> None:
-    token = await token_of(console)
+async def test_token_can_be_used_once(console: Console) -> None:
+    token = await new_token(console)
     await join(console, token)
     with pytest.raises(Unauthorized, match="already used"):
         await join(console, token, "127.0.0.2")
@@ -95,8 +95,8 @@ async def test_a_token_works_once(console: Console) -> None:
         assert [node.addr for node in await nodes.every(session)] == ["127.0.1.1"]
 
 
-async def test_a_token_works_once_under_concurrency(console: Console) -> None:
-    token = await token_of(console)
+async def test_token_can_be_used_once_concurrently(console: Console) -> None:
+    token = await new_token(console)
     attempts = await asyncio.gather(
         *(join(console, token, f"127.0.1.{n}") for n in range(1, 9)), return_exceptions=True
     )
@@ -104,35 +104,35 @@ async def test_a_token_works_once_under_concurrency(console: Console) -> None:
     assert sum(isinstance(attempt, Unauthorized) for attempt in attempts) == 7
 
 
-async def test_agents_that_join_at_once_get_different_uids(console: Console) -> None:
-    tokens = [await token_of(console) for _ in range(6)]
+async def test_concurrent_joins_get_different_uids(console: Console) -> None:
+    tokens = [await new_token(console) for _ in range(6)]
     admissions = await asyncio.gather(*(join(console, token, f"127.0.1.{n}") for n, token in enumerate(tokens, 1)))
     assert sorted(admission.node_uid for admission in admissions) == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_token_expires(console: Console) -> None:
-    token = await token_of(console)
+async def test_token_expires(console: Console) -> None:
+    token = await new_token(console)
     async with console.store.begin() as session:
         await session.execute(update(JoinToken).values(expires_at=datetime.now(UTC) - timedelta(seconds=1)))
     with pytest.raises(Unauthorized, match="expired"):
         await join(console, token)
-    await token_of(console)
-    assert await tokens_left(console) == 1, "making a token clears expired ones away"
+    await new_token(console)
+    assert await count_tokens(console) == 1, "creating a token deletes expired tokens"
 
 
 @pytest.mark.parametrize("token", ["", "sb1", "sb1..", "sb1.guess.00", "sb2.{secret}.{print}", "\x00"])
-async def test_other_tokens_are_refused(console: Console, token: str) -> None:
-    _, secret, fingerprint = (await token_of(console)).split(".")
+async def test_invalid_tokens_are_rejected(console: Console, token: str) -> None:
+    _, secret, fingerprint = (await new_token(console)).split(".")
     with pytest.raises(Unauthorized):
         await join(console, token.format(secret=secret, print=fingerprint))
 
 
-async def test_the_same_address_is_the_same_node(console: Console) -> None:
-    first = await join(console, await token_of(console))
-    again = await join(console, await token_of(console))
-    assert again.node_uid == first.node_uid
-    assert again.certificate != first.certificate
-    assert (await join(console, await token_of(console), "127.0.0.2")).node_uid == 2
+async def test_join_with_the_same_address_returns_the_same_node(console: Console) -> None:
+    first = await join(console, await new_token(console))
+    second = await join(console, await new_token(console))
+    assert second.node_uid == first.node_uid
+    assert second.certificate != first.certificate
+    assert (await join(console, await new_token(console), "127.0.0.2")).node_uid == 2
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ async def test_the_same_address_is_the_same_node(console: Console) -> None:
     ["", " ", "0.0.0.0", "::", "224.0.0.1", "fe80::1%eth0", "127.0.0.256", "1.2.3", "a..b", "-a", "a-", "a b", "a/b",  # noqa: S104
      "http://a", "a:9700", "x" * 64, ".".join(["x" * 60] * 5), "münchen", "[::1]"],
 )  # fmt: skip
-async def test_bad_addresses_leave_the_token_unused(console: Console, addr: str) -> None:
-    token = await token_of(console)
+async def test_invalid_address_leaves_the_token_unused(console: Console, addr: str) -> None:
+    token = await new_token(console)
     with pytest.raises(NotAcceptable) as refusal:
         await join(console, token, addr)
     assert refusal.value.field == "addr"
@@ -151,19 +151,19 @@ async def test_bad_addresses_leave_the_token_unused(console: Console, addr: str)
 @pytest.mark.parametrize(
     ("addr", "stored"), [("fd00::1", "fd00::1"), ("fd00:0::1", "fd00::1"), ("Node-1.Example.ORG", "node-1.example.org")]
 )
-async def test_addresses_have_one_spelling(console: Console, addr: str, stored: str) -> None:
-    await join(console, await token_of(console), addr)
+async def test_addresses_are_normalized(console: Console, addr: str, stored: str) -> None:
+    await join(console, await new_token(console), addr)
     async with console.store.read() as session:
         assert [node.addr for node in await nodes.every(session)] == [stored]
 
 
-async def test_a_bad_request_leaves_nothing_behind(console: Console) -> None:
-    await not_created(console)
-    token = await token_of(console)
+async def test_invalid_certificate_request_changes_nothing(console: Console) -> None:
+    await reset_bootstrap(console)
+    token = await new_token(console)
     with pytest.raises(ApiError) as refusal:
         await join(console, token, request="garbage")
     assert refusal.value.code == "invalid_certificate"
     async with console.store.read() as session:
         assert await nodes.every(session) == []
         assert (await cluster.load(session)).bootstrap_state == "idle"
-    assert await tokens_left(console) == 1
+    assert await count_tokens(console) == 1

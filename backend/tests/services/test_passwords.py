@@ -1,11 +1,11 @@
-"""Hashes of passwords: several of one user are told apart by one computation."""
+"""Tests of password hashes. Several passwords of a user are compared with one hash computation."""
 
 from argon2 import PasswordHasher
 
 from shardboard.services import passwords
 
 
-async def test_which_of_several_it_is() -> None:
+async def test_matching_password_of_several_is_found() -> None:
     first = await passwords.hashed("alpha")
     second = await passwords.hashed("beta", first)
     assert second.split("$")[:-1] == first.split("$")[:-1]
@@ -17,20 +17,20 @@ async def test_which_of_several_it_is() -> None:
     assert await passwords.hashed("alpha", first) == first
 
 
-async def test_what_the_library_made_is_known_and_the_other_way_round() -> None:
+async def test_hashes_are_compatible_with_the_argon2_library() -> None:
     library = PasswordHasher()
     weaker = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1, salt_len=9, hash_len=20)
     for each in (library, weaker):
-        made = each.hash("alpha")
-        assert await passwords.matching("alpha", [made]) == made
-        assert each.verify(await passwords.hashed("beta", made), "beta")
+        password_hash = each.hash("alpha")
+        assert await passwords.matching("alpha", [password_hash]) == password_hash
+        assert each.verify(await passwords.hashed("beta", password_hash), "beta")
 
 
-async def test_junk_matches_nothing() -> None:
+async def test_invalid_hashes_match_nothing() -> None:
     parts = (await passwords.hashed("alpha")).split("$")
     for junk in ("", "$", "x" * 10_000, "$".join([*parts[:-2], "not base64!", parts[-1]]), "$".join(parts[:-1])):
         assert await passwords.matching("alpha", [junk]) is None
 
 
-async def test_a_new_user_has_a_salt_of_its_own() -> None:
+async def test_each_user_has_a_different_salt() -> None:
     assert await passwords.hashed("alpha") != await passwords.hashed("alpha")

@@ -1,4 +1,4 @@
-"""Places that one network does not take all of."""
+"""Tests of the concurrency limit, of which one client network can use only a part."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from shardboard.errors import Unavailable
 from shardboard.services.turns import Turns
 
 
-async def test_one_network_leaves_places_and_its_queue_is_short() -> None:
+async def test_slots_and_queue_of_one_network_are_limited() -> None:
     turns, ended = Turns(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
     inside: list[str] = []
 
@@ -17,20 +17,20 @@ async def test_one_network_leaves_places_and_its_queue_is_short() -> None:
             inside.append(network)
             await ended.wait()
 
-    crowd = [asyncio.create_task(work("a")) for _ in range(5)]
+    tasks = [asyncio.create_task(work("a")) for _ in range(5)]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):
-        await crowd[4]
+        await tasks[4]
     assert inside == ["a", "a"]
     other = asyncio.create_task(work("b"))
     await asyncio.sleep(0)
     assert inside == ["a", "a", "b"]
     ended.set()
-    await asyncio.gather(*crowd[:4], other)
+    await asyncio.gather(*tasks[:4], other)
     assert inside == ["a", "a", "b", "a", "a"]
 
 
-async def test_who_stops_waiting_takes_no_place() -> None:
+async def test_cancelled_waiter_uses_no_slot() -> None:
     turns, ended = Turns(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
 
     async def work(network: str) -> str:

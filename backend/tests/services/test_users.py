@@ -1,4 +1,4 @@
-"""The first administrator."""
+"""Tests of the first administrator."""
 
 import logging
 from pathlib import Path
@@ -15,7 +15,7 @@ from shardboard.state import cluster, events, users
 
 pytestmark = pytest.mark.store
 
-GIVEN = "correct horse battery"
+CONFIGURED_PASSWORD = "correct horse battery"
 
 
 def with_password(settings: Settings, password: str | None) -> Settings:
@@ -27,7 +27,7 @@ async def start(store: Store, settings: Settings) -> str | None:
         return await first_start(session, settings)
 
 
-async def test_a_password_is_generated_once(store: Store, settings: Settings) -> None:
+async def test_password_is_generated_once(store: Store, settings: Settings) -> None:
     settings = with_password(settings, None)
     generated = await start(store, settings)
     assert generated is not None
@@ -43,55 +43,57 @@ async def test_a_password_is_generated_once(store: Store, settings: Settings) ->
     assert len(here.jwt_secret) >= 64
 
 
-async def test_a_given_password_is_used_and_not_told(store: Store, settings: Settings) -> None:
-    assert await start(store, with_password(settings, GIVEN)) is None
+async def test_configured_password_is_used_and_not_returned(store: Store, settings: Settings) -> None:
+    assert await start(store, with_password(settings, CONFIGURED_PASSWORD)) is None
     async with store.read() as session:
         (admin,) = await every(session)
         assert (await cluster.load(session)).bootstrap_state == "completed"
-    assert await passwords.matching(GIVEN, [admin.password_hash])
+    assert await passwords.matching(CONFIGURED_PASSWORD, [admin.password_hash])
 
 
-async def test_the_cluster_name_is_configured_for_the_first_start(store: Store, settings: Settings) -> None:
-    for wrong in ("", "two words", "a" * 65):
+async def test_cluster_name_is_used_only_at_the_first_start(store: Store, settings: Settings) -> None:
+    for invalid in ("", "two words", "a" * 65):
         with pytest.raises(NotAcceptable, match="SHARDBOARD_CLUSTER_NAME must be a host name"):
-            await start(store, settings.model_copy(update={"cluster_name": wrong}))
+            await start(store, settings.model_copy(update={"cluster_name": invalid}))
     for name in ("prod.example.org", "other.example.org"):
         await start(store, settings.model_copy(update={"cluster_name": name}))
         async with store.read() as session:
             assert (await cluster.load(session)).name == "prod.example.org"
 
 
-async def test_the_file_of_a_password_may_go_once_it_was_used(store: Store, settings: Settings, tmp_path: Path) -> None:
+async def test_password_file_can_be_deleted_after_the_first_start(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
     file = tmp_path / "password"
     settings = with_password(settings, None).model_copy(update={"admin_password_file": file})
     with pytest.raises(NotAcceptable, match="cannot be read"):
         await start(store, settings)
-    file.write_text(GIVEN)
+    file.write_text(CONFIGURED_PASSWORD)
     assert await start(store, settings) is None
     file.unlink()
     assert await start(store, settings) is None
     async with store.read() as session:
         (admin,) = await every(session)
-    assert await passwords.matching(GIVEN, [admin.password_hash])
+    assert await passwords.matching(CONFIGURED_PASSWORD, [admin.password_hash])
 
 
-async def test_another_password_later_changes_nothing_and_is_mentioned(
+async def test_changed_password_setting_is_ignored_with_a_warning(
     store: Store, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await start(store, with_password(settings, GIVEN))
+    await start(store, with_password(settings, CONFIGURED_PASSWORD))
     with caplog.at_level(logging.WARNING):
-        assert await start(store, with_password(settings, GIVEN)) is None
+        assert await start(store, with_password(settings, CONFIGURED_PASSWORD)) is None
         assert caplog.text == ""
         assert await start(store, with_password(settings, "another password")) is None
     assert "first start only" in caplog.text
     assert "another password" not in caplog.text
     async with store.read() as session:
         (admin,) = await every(session)
-    assert await passwords.matching(GIVEN, [admin.password_hash])
+    assert await passwords.matching(CONFIGURED_PASSWORD, [admin.password_hash])
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 257])
-async def test_a_password_has_a_length(store: Store, settings: Settings, password: str) -> None:
+async def test_password_of_invalid_length_is_rejected(store: Store, settings: Settings, password: str) -> None:
     with pytest.raises(NotAcceptable) as refusal:
         await start(store, with_password(settings, password))
     assert refusal.value.code == "password_not_complex"
@@ -100,7 +102,7 @@ async def test_a_password_has_a_length(store: Store, settings: Settings, passwor
 
 
 async def test_set_admin_changes_an_existing_user(store: Store, settings: Settings) -> None:
-    await start(store, with_password(settings, GIVEN))
+    await start(store, with_password(settings, CONFIGURED_PASSWORD))
     async with store.begin() as session:
         user = await set_admin(session, settings.admin_user, "a new password")
     assert await passwords.matching("a new password", [user.password_hash])
@@ -111,7 +113,7 @@ async def test_set_admin_changes_an_existing_user(store: Store, settings: Settin
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "nul\x00", "x" * 255])
-async def test_a_user_name_is_printable(store: Store, name: str) -> None:
+async def test_user_name_with_invalid_characters_is_rejected(store: Store, name: str) -> None:
     async with store.begin() as session:
         with pytest.raises(NotAcceptable):
-            await set_admin(session, name, GIVEN)
+            await set_admin(session, name, CONFIGURED_PASSWORD)

@@ -1,4 +1,4 @@
-"""Which actions of a database are looked at, and how many."""
+"""Tests of querying the actions of a database."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,12 +26,12 @@ def action(number: int, name: str = "SMFailover", status: str = "failed", bdb_ui
     )
 
 
-async def test_what_is_open_is_found_however_old_and_however_much_came_after_it(console: Console) -> None:
+async def test_open_actions_are_found_regardless_of_age(console: Console) -> None:
     async with console.store.begin() as session:
         session.add_all([action(number) for number in range(2 * TRIES)])
         session.add_all([action(1, bdb_uid=2, status="running"), action(5, name="SMFlushBDB", status="completed")])
         session.add_all([action(900, name="SMReshard", status="running"), action(901, status="queued")])
     async with console.store.read() as session:
         assert [each.uid for each in await actions.open_of_bdb(session, 1)] == ["1-SMReshard-900", "1-SMFailover-901"]
-        tries = await actions.tries_of_bdb(session, 1, "SMFailover")
-    assert [each.uid for each in tries] == [f"1-SMFailover-{number}" for number in range(TRIES)]
+        attempts = await actions.tries_of_bdb(session, 1, "SMFailover")
+    assert [each.uid for each in attempts] == [f"1-SMFailover-{number}" for number in range(TRIES)]

@@ -1,4 +1,4 @@
-"""What the loops ask of the log and of actions many times a second is found by an index, however long the log is."""
+"""Tests that frequent queries of events and actions use an index."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.store
 
 NOW = datetime.now(UTC)
 HOUR = timedelta(hours=1)
-QUESTIONS: dict[str, Callable[[AsyncSession], Awaitable[Any]]] = {
+QUERIES: dict[str, Callable[[AsyncSession], Awaitable[Any]]] = {
     "open span of a node": lambda session: events.open_span(session, "node_failed", node_uid=1),
     "open span of a shard": lambda session: events.open_span(session, "resync", shard_uid=1),
     "newest": lambda session: events.newest(session, "resync", bdb_uid=1),
@@ -33,30 +33,30 @@ QUESTIONS: dict[str, Callable[[AsyncSession], Awaitable[Any]]] = {
 
 
 @asynccontextmanager
-async def planning(store: Store) -> AsyncIterator[list[tuple[str, Any]]]:
-    asked: list[tuple[str, Any]] = []
+async def record_statements(store: Store) -> AsyncIterator[list[tuple[str, Any]]]:
+    statements: list[tuple[str, Any]] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+    def record_statement(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         if statement.startswith("SELECT"):
-            asked.append((statement, parameters))
+            statements.append((statement, parameters))
 
-    event.listen(store.engine.sync_engine, "before_cursor_execute", note)
+    event.listen(store.engine.sync_engine, "before_cursor_execute", record_statement)
     try:
-        yield asked
+        yield statements
     finally:
-        event.remove(store.engine.sync_engine, "before_cursor_execute", note)
+        event.remove(store.engine.sync_engine, "before_cursor_execute", record_statement)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-async def test_it_is_found_by_an_index(store: Store, question: str) -> None:
+@pytest.mark.parametrize("query", QUERIES)
+async def test_query_uses_an_index(store: Store, query: str) -> None:
     async with store.read() as session:
         if postgres := session.get_bind().dialect.name == "postgresql":
-            await session.execute(text("SET enable_seqscan = off"))  # an empty table is read whole, whatever it has
-        async with planning(store) as asked:
-            await QUESTIONS[question](session)
-        assert asked
+            await session.execute(text("SET enable_seqscan = off"))  # otherwise PostgreSQL scans the empty table
+        async with record_statements(store) as statements:
+            await QUERIES[query](session)
+        assert statements
         connection = await session.connection()
-        for statement, parameters in asked:
+        for statement, parameters in statements:
             explain = "EXPLAIN " if postgres else "EXPLAIN QUERY PLAN "
             rows = (await connection.exec_driver_sql(explain + statement, parameters)).all()
             plan = "\n".join(str(row[-1]) for row in rows)
@@ -64,7 +64,7 @@ async def test_it_is_found_by_an_index(store: Store, question: str) -> None:
             assert "Index" in plan or ("USING INDEX" in plan and "SEARCH" in plan) or "SCAN actions USING" in plan, plan
 
 
-async def test_open_follows_the_details(store: Store) -> None:
+async def test_open_span_follows_the_details(store: Store) -> None:
     async with store.begin() as session:
         span = events.record(session, "resync", "It began.", source="shard", shard_uid=1, details={"open": True})
         events.record(session, "resync", "An instant.", source="shard", shard_uid=2)
@@ -80,16 +80,16 @@ async def test_open_follows_the_details(store: Store) -> None:
         assert not await events.open_spans(session, "resync")
 
 
-async def test_what_touches_an_interval(store: Store) -> None:
-    def told(session: AsyncSession, began: float, ended: float | None = None, **details: Any) -> int:
+async def test_spans_overlapping_an_interval_are_found(store: Store) -> None:
+    def record_span(session: AsyncSession, start: float, ended: float | None = None, **details: Any) -> int:
         span = events.record(session, "resync", "It was.", source="shard", details=details)
-        span.time = NOW + began * HOUR
+        span.time = NOW + start * HOUR
         span.ended_at = None if ended is None else NOW + ended * HOUR
-        return len(named)
+        return len(names)
 
-    named: list[str] = []
+    names: list[str] = []
     async with store.begin() as session:
-        for name, began, ended, opened in (
+        for name, start, ended, is_open in (
             ("over before", -5, -4, False),
             ("reaches in", -4, -1.5, False),
             ("around", -4, 5, False),
@@ -99,11 +99,11 @@ async def test_what_touches_an_interval(store: Store) -> None:
             ("begins within", -1.2, 3, False),
             ("after", -0.5, None, False),
         ):
-            named.append(name)
-            told(session, began, ended, open=opened)
+            names.append(name)
+            record_span(session, start, ended, open=is_open)
     async with store.read() as session:
         found = await events.touching(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=10)
-        assert [named[each.uid - 1] for each in found] == [
+        assert [names[each.uid - 1] for each in found] == [
             "reaches in",
             "around",
             "open",
@@ -111,4 +111,4 @@ async def test_what_touches_an_interval(store: Store) -> None:
             "begins within",
         ]
         newest = await events.touching(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=2)
-        assert [named[each.uid - 1] for each in newest] == ["instant within", "begins within"]
+        assert [names[each.uid - 1] for each in newest] == ["instant within", "begins within"]
