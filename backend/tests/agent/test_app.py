@@ -205,7 +205,7 @@ async def test_sample_stream_resumes_after_the_last_received_sample(agent: NodeR
     await agents.start(agent, request(lone(1)))
     stream = seconds(agents.samples(agent, 0, ""))
     samples = [await anext(stream)]
-    while len(samples) < 2 or not samples[-1].shards:  # the agent has been sampling since before the shard ran
+    while len(samples) < 2 or not samples[-1].shards:  # samples from before the start of the shard
         samples.append(await anext(stream))
     await stream.aclose()  # type: ignore[attr-defined]
     assert [sample.seq for sample in samples] == list(range(1, len(samples) + 1))

@@ -198,7 +198,7 @@ async def test_token_is_not_sent_to_a_console_with_another_ca(
     assert await count_tokens(console) == 1
 
 
-async def test_extra_certificate_in_the_ca_file_is_not_trusted(
+async def test_extra_certificate_in_the_join_reply_is_not_trusted(
     console: Console, port: int, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Base64 decoders stop at the padding, so data after the genuine certificate could pass the fingerprint check."""

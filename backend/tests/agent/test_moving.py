@@ -24,7 +24,7 @@ LIBRARY = "#!lua name=lib\nserver.register_function('twice', function(keys, args
 
 
 class TwoPrimaries:
-    """Two primaries on two nodes, each with a replica on the other; slots move from the first to the second."""
+    """Two primaries on two nodes, each with a replica on the other node. Slots move from the first to the second."""
 
     def __init__(self, nodes: Farm, shards: list[ShardRef]) -> None:
         self.nodes = nodes
@@ -48,7 +48,7 @@ class TwoPrimaries:
         return await self.movers.move(order.model_copy(update=changes))
 
     async def wait_for_agreement(self) -> slotmap.SlotMap:
-        """The slots, once all four shards agree on them."""
+        """Return the slot map when all four shards agree on it."""
 
         async def agreed_map() -> slotmap.SlotMap | None:
             found = await slotmap.look(self.nodes, self.shards, self.shards)
@@ -102,7 +102,7 @@ async def test_keys_of_all_types_move_with_their_slots(
     seen = await pair.wait_for_agreement()
     assert SLOT not in slots.each(seen.held[0])
     assert SLOT in slots.each(seen.held[1])
-    await until(lambda: _size(pair, 2, 0))  # the source's replica follows
+    await until(lambda: _size(pair, 2, 0))  # the replica of the source is in sync
 
 
 async def test_open_slots_are_completed_and_the_source_copy_wins(pair: TwoPrimaries) -> None:

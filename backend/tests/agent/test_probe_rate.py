@@ -21,7 +21,7 @@ def test_only_engine_processes_are_counted(tmp_path: Path) -> None:
     for pid, name in (("1", "systemd"), ("20", "valkey-server"), ("21", "redis-server"), ("22", "valkey-cli")):
         (tmp_path / pid).mkdir()
         (tmp_path / pid / "comm").write_text(f"{name}\n")
-    (tmp_path / "23").mkdir()  # it ended
+    (tmp_path / "23").mkdir()  # the process has ended
     (tmp_path / "self").mkdir()
     assert count_engines(tmp_path) == 2
 

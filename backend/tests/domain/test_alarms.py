@@ -142,7 +142,7 @@ def test_short_condition_raises_no_alarm() -> None:
     assert board.update(wait / 2, []) == ([], [], [])
     assert board.update(wait, [lag]) == ([], [], [])
     assert board.update(2 * wait, [lag]) == ([lag], [], [])
-    assert board.update(9 * wait, [lag]) == ([], [], []), "raised once"
+    assert board.update(9 * wait, [lag]) == ([], [], []), "an alarm is raised once"
     assert board.update(9 * wait, []) == ([], [], [lag.key])
     assert board.update(9 * wait, []) == ([], [], [])
 

@@ -11,7 +11,7 @@ def types(**latest: float | None) -> set[str]:
     return {alarm.type for alarm in flash_alarms.of_database(1, "db", values | latest, ram_size=100)}
 
 
-def test_low_share_of_values_in_ram_raises_alarms() -> None:
+def test_few_values_or_much_overhead_in_ram_raise_alarms() -> None:
     assert types() == set()
     assert types(bigstore_objs_ram=200.0) == {"alarm_ram_values"}
     assert types(ram_overhead=80.0) == {"alarm_ram_dataset_overhead"}

@@ -96,8 +96,7 @@ histories = st.lists(
 
 @given(histories)
 def test_rates_are_correct_across_restarts_resets_and_gaps(history: list[tuple[str, dict[str, int]]]) -> None:
-    """The engine is restarted and reset at random. A rate is the exact value or unknown, and never higher. It can be lower only
-    if a reset is not visible in the counters."""
+    """The engine is restarted and reset at random. A rate is exact, unknown, or too low if the counters do not show a reset."""
     counters = dict.fromkeys(("read_cmds", "write_cmds", "other_cmds", "hits"), 0)
     started, before, elapsed, truth, interruptions = 100.0, None, 0, dict.fromkeys(counters, 0), set[str]()
     for occurrence, increments in history:

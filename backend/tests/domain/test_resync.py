@@ -91,7 +91,7 @@ def test_speed_is_based_on_recent_progress() -> None:
     pace = start(0, 0.0)
     assert pace.left(0.1, 0.05) is None, "too early for an estimate"
     for when in range(1, 9):
-        pace = pace.on(when, when / 80)  # 80 s for all of it
+        pace = pace.on(when, when / 80)  # 80 s in total
     assert pace.left(8, 0.1) == pytest.approx(72)
     for when in range(9, 25):
         pace = pace.on(when, 0.1 + (when - 8) / 20)  # four times as fast

@@ -64,7 +64,7 @@ def test_node_beyond_its_thresholds_raises_alarms() -> None:
     ]
     assert found(ingress_bytes=50.0, egress_bytes=31.0) == ["alarm_node_net_throughput"]
     assert found({}, available_memory=0.0) == []
-    assert of_node(1, ALL, {"bigstore_free": 0.0}, memory=0, storage=0.0, flash=0) == [], "a node without flash"
+    assert of_node(1, ALL, {"bigstore_free": 0.0}, memory=0, storage=0.0, flash=0) == [], "the node has no flash"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 async def fake_agent(  # type: ignore[no-untyped-def]
     tmp_path: Path, authority: Authority, response: bytes, *, keep_open: bool = False, name: str = ADDRESS
 ):
-    """Answer the first request over valid TLS with the given bytes. Then close the connection, or keep it open without more data."""
+    """Answer the first request over valid TLS with the given bytes. Then close the connection or keep it open silently."""
     private, csr = key.fresh()
     (tmp_path / "key.pem").write_text(private)
     (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))

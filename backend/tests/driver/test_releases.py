@@ -312,8 +312,8 @@ def test_new_fields_and_columns_are_omitted_for_the_previous_release() -> None:
     parsed = before.Sample.model_validate_json(line)
     assert (len(parsed.node), len(parsed.shards[1])) == (len(before.NODE_FIELDS), len(before.SHARD_FIELDS))
     assert parsed.proxy is not None
-    previous_type = parsed.proxy.databases[1]
-    assert (len(previous_type.values), list(previous_type.latency)) == (len(before.ENDPOINT_FIELDS), ["read"])
+    endpoint_reading = parsed.proxy.databases[1]
+    assert (len(endpoint_reading.values), list(endpoint_reading.latency)) == (len(before.ENDPOINT_FIELDS), ["read"])
     assert protocol.line_for(b"\n", protocol.FIRST) == b"\n"
 
 
@@ -359,5 +359,5 @@ def test_message_changes_are_compatible_with_the_previous_release(
 
 @pytest.mark.parametrize("rows", ["NODE_FIELDS", "SHARD_FIELDS", "ENDPOINT_FIELDS"])
 def test_new_columns_are_appended(rows: str) -> None:
-    previous_type: tuple[str, ...] = getattr(before, rows)
-    assert getattr(contract, rows)[: len(previous_type)] == previous_type
+    previous_fields: tuple[str, ...] = getattr(before, rows)
+    assert getattr(contract, rows)[: len(previous_fields)] == previous_fields

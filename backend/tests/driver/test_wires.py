@@ -163,15 +163,15 @@ async def test_foreign_engine_cannot_join_the_cluster(nodes: Farm, tmp_path: Pat
         assert "OK" in await foreign.send_command(
             "CLUSTER", "MEET", shard.node.addr, str(shard.port), str(shard.bus_port)
         )
-    all_known = set()
+    states = set()
 
     async def has_given_up() -> bool:
         others = await foreign.others()
-        all_known.update(line.split(" ")[2] for line in others)
+        states.update(line.split(" ")[2] for line in others)
         return not others
 
     await until(has_given_up)
-    assert all_known == {"handshake"}
+    assert states == {"handshake"}
     assert await _listed(victim) == before
 
 
@@ -216,8 +216,8 @@ async def test_starting_shard_gets_renewed_certificates_when_it_runs(nodes: Farm
     assert served.strip() == renewed.certificate.strip()
 
 
-async def _written(shard: Shard, own_directory: ShardCertificates) -> bool:
-    return own_directory.certificate in (shard.directory / sealed.IDENTITY).read_text()
+async def _written(shard: Shard, issued: ShardCertificates) -> bool:
+    return issued.certificate in (shard.directory / sealed.IDENTITY).read_text()
 
 
 async def _is_linked(shard: Shard) -> bool:

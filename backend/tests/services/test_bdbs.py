@@ -26,7 +26,7 @@ async def create(console: Console, **fields: Any) -> tuple[Bdb, list[Shard]]:
 
 async def test_shards_have_unique_ports_and_primary_nodes_serve_the_endpoint(console: Console) -> None:
     bdb, rows = await create(console, sharding=True, shards_count=6, replication=True, shards_placement="sparse")
-    assert bdb.endpoint_nodes == [1], "the policy is single"
+    assert bdb.endpoint_nodes == [1], "the proxy policy is single"
     for node_uid in (1, 2, 3):
         node_shards = [row for row in rows if row.node_uid == node_uid]
         assert sorted(row.port for row in node_shards) == [20000, 20001, 20002, 20003]

@@ -8,7 +8,7 @@ from shardboard.errors import Unavailable
 from shardboard.services.turns import Turns
 
 
-async def test_slots_and_queue_of_one_network_are_limited() -> None:
+async def test_concurrency_and_queue_of_one_network_are_limited() -> None:
     turns, ended = Turns(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
     inside: list[str] = []
 
@@ -30,7 +30,7 @@ async def test_slots_and_queue_of_one_network_are_limited() -> None:
     assert inside == ["a", "a", "b", "a", "a"]
 
 
-async def test_cancelled_waiter_uses_no_slot() -> None:
+async def test_cancelled_waiter_does_not_block_others() -> None:
     turns, ended = Turns(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
 
     async def work(network: str) -> str:
