@@ -311,9 +311,9 @@ async def test_certificate_is_renewed_without_restart(
     renewed = authority.sign_agent(request, ADDRESS, 30)
     for _ in range(2):  # a console that received no answer repeats the request
         await agents.give_certificate(agent, renewed)
-    shown = await agents.look_at_certificate(agent)
-    assert timedelta(days=29) < shown.ends - datetime.now(UTC) < timedelta(days=31)
-    assert (agents.certificate_ends(agent.uid), serial_of(renewed)) == (shown.ends, shown.serial)
+    served = await agents.look_at_certificate(agent)
+    assert timedelta(days=29) < served.ends - datetime.now(UTC) < timedelta(days=31)
+    assert (agents.certificate_ends(agent.uid), serial_of(renewed)) == (served.ends, served.serial)
     assert await agents.shards(agent) == [], "existing connections stay open"
     kept = root / "tls" / "agent.pem"
     assert kept.read_text().startswith(renewed)

@@ -37,7 +37,7 @@ class TwoPrimaries:
 
     async def move(self, *ranges: tuple[int, int], seconds: float = 20, **changes: Any) -> SlotsMoved:
         target = self.shards[SECOND]
-        order = MoveSlots(
+        move_request = MoveSlots(
             uid=self.shards[FIRST].uid,
             target_engine_id=target.engine_id,
             address=target.node.addr,
@@ -45,7 +45,7 @@ class TwoPrimaries:
             slots=list(ranges),
             seconds=seconds,
         )
-        return await self.movers.move(order.model_copy(update=changes))
+        return await self.movers.move(move_request.model_copy(update=changes))
 
     async def wait_for_agreement(self) -> slotmap.SlotMap:
         """Return the slot map when all four shards agree on it."""

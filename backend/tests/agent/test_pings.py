@@ -71,11 +71,11 @@ async def test_shard_with_a_pending_ping_gets_no_second_one(node: Farm) -> None:
 def test_stall_counts_as_several_slow_pings() -> None:
     answered: list[Any] = []
 
-    def asked(_data: bytes, _name: str, then: Any) -> None:
+    def record_callback(_data: bytes, _name: str, then: Any) -> None:
         answered.append(then)
 
     # The connection is simulated, because a real one does not wait if the machine stalls for 5 ms here.
-    connection = SimpleNamespace(idle=True, last_seconds=0.35, ask_and_wait=asked, ask=asked)
+    connection = SimpleNamespace(idle=True, last_seconds=0.35, ask_and_wait=record_callback, ask=record_callback)
     shard: Any = SimpleNamespace(connection=connection, record=SimpleNamespace(spec=SimpleNamespace(uid=1)))
     pings = Pings(ProbeRate())
     pings.ask([shard])

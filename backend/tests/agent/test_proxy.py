@@ -156,9 +156,9 @@ async def test_command_counts_are_returned_and_blocking_commands_separate(node: 
     await until(lambda: total_counts(seconds)["blocking"])
     found = total_counts(seconds)
     assert (found["requests"], found["write"], found["blocking"]) == (1, 1, 1)
-    told = await node.proxy.commands(ReadCommands(uids=[1]))
-    assert (told.reason, list(told.databases)) == ("", [1])
-    assert {each.name: (each.calls, each.errors) for each in told.databases[1]} == {"set": (1, 0), "blpop": (1, 0)}
+    reply = await node.proxy.commands(ReadCommands(uids=[1]))
+    assert (reply.reason, list(reply.databases)) == ("", [1])
+    assert {each.name: (each.calls, each.errors) for each in reply.databases[1]} == {"set": (1, 0), "blpop": (1, 0)}
     node.proxy._answered = frozenset()
     assert "does not count commands" in (await node.proxy.commands(ReadCommands(uids=[1]))).reason
 
@@ -200,10 +200,10 @@ async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path
 async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
 
-    async def told() -> ProxyReading | None:
+    async def read() -> ProxyReading | None:
         return await node.proxy.reading(int(time.time()), 1.5)
 
-    reading = await until(told)
+    reading = await until(read)
     assert list(reading.databases) == [1]
 
 

@@ -36,11 +36,11 @@ def boards(
 
 def fill(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, Room]) -> Layout:
     """Return a layout in which the copies count toward the number of shards of their nodes."""
-    held = {
+    capacities = {
         uid: Room(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)
         for uid, room in free.items()
     }
-    return Layout(copies, bases, held)
+    return Layout(copies, bases, capacities)
 
 
 def clone(layout: Layout, without: int | None = None) -> Layout:

@@ -111,8 +111,8 @@ def test_keys_lost_in_a_restart_raise_an_alarm() -> None:
 def test_node_conditions_raise_alarms() -> None:
     healthy = {"ahead": 0.0, "stalls": 0, "most_stalls": 5, "storage_left": 0.5}
 
-    def types(**given: object) -> list[str]:
-        return [alarm.type for alarm in of_node(3, **(healthy | given))]  # type: ignore[arg-type]
+    def types(**changed: object) -> list[str]:
+        return [alarm.type for alarm in of_node(3, **(healthy | changed))]  # type: ignore[arg-type]
 
     assert types() == []
     assert types(ahead=3600.0) == ["alarm_clock"]

@@ -26,4 +26,6 @@ def test_nodes_and_cluster_use_the_cluster_settings() -> None:
     assert node["node_memory"] == OFF
     assert cluster["cluster_node_operation_failed"] == Setting(enabled=True)
     assert node.keys() | cluster.keys() == set(alert_settings.CLUSTER.rules)
-    assert alert_settings.of("node", {"node_memory": {"enabled": True}})["node_memory"] == OFF, "an alert without a threshold is off"
+    assert alert_settings.of("node", {"node_memory": {"enabled": True}})["node_memory"] == OFF, (
+        "an alert without a threshold is off"
+    )

@@ -8,7 +8,7 @@ from shardboard.domain.reshard import SlotBatch, Spread, count
 
 
 def even_spread(pairs: int) -> dict[int, slots.Ranges]:
-    return {pair: (whole,) for pair, whole in enumerate(slots.split(pairs))}
+    return {pair: (slot_range,) for pair, slot_range in enumerate(slots.split(pairs))}
 
 
 @st.composite

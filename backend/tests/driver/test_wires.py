@@ -133,10 +133,10 @@ class ForeignEngine:
 
     async def send_command(self, *argv: str) -> str:
         command = ("valkey-cli", "-s", "s", *argv)
-        asked = await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *command, cwd=self._home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        return (await asked.communicate())[0].decode()
+        return (await process.communicate())[0].decode()
 
     async def answers(self) -> bool:
         return "PONG" in await self.send_command("PING")
