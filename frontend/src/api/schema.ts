@@ -13,8 +13,9 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Return the newest second in the text format of Prometheus. Requires a login or a service token unless the policy
-         *     `metrics_auth` is off.
+         * @description Return the metrics of the newest second in the Prometheus text format.
+         *
+         *     If the policy `metrics_auth` is on, requires any role except `none` that is not limited to some databases.
          */
         get: operations["get_metrics_metrics_get"];
         put?: never;
@@ -33,8 +34,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Actions V1
-         * @description Running and recent actions, newest first.
+         * List actions
+         * @description Return the running and recent actions, newest first.
          */
         get: operations["list_actions_v1_v1_actions_get"];
         put?: never;
@@ -54,7 +55,7 @@ export interface paths {
         };
         /**
          * List Bdb Actions
-         * @description Running and past actions of one database, newest first.
+         * @description Return the running and past actions of a database, newest first.
          */
         get: operations["list_bdb_actions_v1_actions_bdb__uid__get"];
         put?: never;
@@ -73,15 +74,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Action V1
-         * @description One action.
+         * Get action
+         * @description Return an action. Finished actions are kept for a limited time.
          */
         get: operations["get_action_v1_v1_actions__action_uid__get"];
         put?: never;
         post?: never;
         /**
          * Cancel Action
-         * @description Ask an action to end early. What it has begun is undone or brought to its end; then its status is `cancelled`.
+         * @description Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
+         *
+         *     Returns 409 if the action has ended (`not_running`) or cannot be cancelled (`not_cancellable`). Required role: `admin`,
+         *     `cluster_member` or `db_member`.
          */
         delete: operations["cancel_action_v1_actions__action_uid__delete"];
         options?: never;
@@ -98,8 +102,10 @@ export interface paths {
         };
         /**
          * List Audit Lines
-         * @description Who did what from where, and what became of it, newest first: lines from stime (included) to etime (excluded) that match
-         *     every filter. Changes, refusals and reads of secrets are noted, other reads are not.
+         * @description Return lines of the audit log, newest first. Each line names the user, the source address, the request and its outcome.
+         *
+         *     Lines from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains changes,
+         *     rejected requests and reads of secrets; it does not contain other reads. Required role: `admin`.
          */
         get: operations["list_audit_lines_v1_audit_get"];
         put?: never;
@@ -119,7 +125,10 @@ export interface paths {
         };
         /**
          * Check Audit
-         * @description Whether every line is there as it was written. An older copy of the whole store cannot be told from it.
+         * @description Check that no line of the audit log was changed or removed.
+         *
+         *     The check cannot detect that the complete store was replaced by an older copy. Returns 409 `busy` while another check runs.
+         *     Required role: `admin`.
          */
         get: operations["check_audit_v1_audit_check_get"];
         put?: never;
@@ -139,7 +148,9 @@ export interface paths {
         };
         /**
          * Export Audit
-         * @description All lines from stime (included) to etime (excluded), oldest first, each a JSON object on a line of its own.
+         * @description Export the lines from `stime` (inclusive) to `etime` (exclusive), oldest first, as one JSON object per line.
+         *
+         *     Required role: `admin`.
          */
         get: operations["export_audit_v1_audit_export_get"];
         put?: never;
@@ -159,7 +170,7 @@ export interface paths {
         };
         /**
          * Get Bdb Groups
-         * @description Databases do not share memory limits.
+         * @description Return an empty list. Databases cannot share a memory limit.
          */
         get: operations["get_bdb_groups_v1_bdb_groups_get"];
         put?: never;
@@ -179,14 +190,16 @@ export interface paths {
         };
         /**
          * List Bdbs
-         * @description All databases.
+         * @description Return all databases that the user can access.
          */
         get: operations["list_bdbs_v1_bdbs_get"];
         put?: never;
         /**
          * Create Bdb
-         * @description Order a database. The reply says `pending` and names the action to follow; of a dry run it says in `shards_blueprint`
-         *     where the shards would be.
+         * @description Create a database. The reply has the `status` `pending` and the `action_uid` to poll.
+         *
+         *     The reply to a dry run contains the planned placement of the shards in `shards_blueprint`. Required role: `admin`,
+         *     `cluster_member` or `db_member`, not limited to some databases.
          */
         post: operations["create_bdb_v1_bdbs_post"];
         delete?: never;
@@ -204,7 +217,7 @@ export interface paths {
         };
         /**
          * List Bdb Alerts
-         * @description Of all databases, by uid.
+         * @description Return the alerts of all databases, by database uid.
          */
         get: operations["list_bdb_alerts_v1_bdbs_alerts_get"];
         put?: never;
@@ -224,13 +237,15 @@ export interface paths {
         };
         /**
          * Get Bdb Alerts
-         * @description Of one database, by name.
+         * @description Return the alerts of a database, by alert name.
          */
         get: operations["get_bdb_alerts_v1_bdbs_alerts__uid__get"];
         put?: never;
         /**
          * Set Bdb Alerts
-         * @description Switch alerts of a database on and off, and set their thresholds. What is left out stays.
+         * @description Enable or disable alerts of a database and set their thresholds. Omitted alerts and fields keep their values.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["set_bdb_alerts_v1_bdbs_alerts__uid__post"];
         delete?: never;
@@ -248,7 +263,7 @@ export interface paths {
         };
         /**
          * Get Bdb Alert
-         * @description One alert of a database.
+         * @description Return an alert of a database.
          */
         get: operations["get_bdb_alert_v1_bdbs_alerts__uid___alert__get"];
         put?: never;
@@ -268,7 +283,7 @@ export interface paths {
         };
         /**
          * Get Bdbs Crdt Sources Alerts
-         * @description There are no Active-Active databases.
+         * @description Return an empty object. Active-Active databases are not supported.
          */
         get: operations["get_bdbs_crdt_sources_alerts_v1_bdbs_crdt_sources_alerts_get"];
         put?: never;
@@ -288,8 +303,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo
-         * @description A support bundle (tar.gz) of the whole cluster: settings, states, events, the last hour of metrics and the ends of all logs,
-         *     without secrets. Its README says what is where.
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         *
+         *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
+         *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_v1_bdbs_debuginfo_get"];
         put?: never;
@@ -309,7 +326,7 @@ export interface paths {
         };
         /**
          * Get Bdbs Replica Sources Alerts
-         * @description No database replicates another one.
+         * @description Return an empty object. Replica Of is not supported.
          */
         get: operations["get_bdbs_replica_sources_alerts_v1_bdbs_replica_sources_alerts_get"];
         put?: never;
@@ -329,7 +346,7 @@ export interface paths {
         };
         /**
          * List Bdb Stats
-         * @description All databases.
+         * @description Return the statistics of all databases.
          */
         get: operations["list_bdb_stats_v1_bdbs_stats_get"];
         put?: never;
@@ -349,7 +366,7 @@ export interface paths {
         };
         /**
          * List Last Bdb Stats
-         * @description The newest second of all databases, by uid.
+         * @description Return the statistics of all databases of the newest second, by uid.
          */
         get: operations["list_last_bdb_stats_v1_bdbs_stats_last_get"];
         put?: never;
@@ -369,7 +386,7 @@ export interface paths {
         };
         /**
          * Get Last Bdb Stats
-         * @description The newest second of one database, under its uid.
+         * @description Return the statistics of a database of the newest second, by its uid.
          */
         get: operations["get_last_bdb_stats_v1_bdbs_stats_last__uid__get"];
         put?: never;
@@ -389,7 +406,7 @@ export interface paths {
         };
         /**
          * Get Bdb Stats
-         * @description One database.
+         * @description Return the statistics of a database.
          */
         get: operations["get_bdb_stats_v1_bdbs_stats__uid__get"];
         put?: never;
@@ -409,19 +426,23 @@ export interface paths {
         };
         /**
          * Get Bdb
-         * @description One database.
+         * @description Return a database.
          */
         get: operations["get_bdb_v1_bdbs__uid__get"];
         /**
          * Update Bdb
-         * @description Change name, memory_size, shards_count, tags or eviction_policy. The rest of the object may be sent along unchanged.
-         *     Of a dry run of another `shards_count` the reply says in `reshard_preview` what it would cost.
+         * @description Change a database. The request can contain the changed fields only, or the complete object.
+         *
+         *     Unchanged fields are ignored. If nothing differs, no action starts. The reply to a dry run that changes `shards_count`
+         *     contains the estimated cost in `reshard_preview`. Required role: `admin`, `cluster_member` or `db_member`.
          */
         put: operations["update_bdb_v1_bdbs__uid__put"];
         post?: never;
         /**
          * Delete Bdb
-         * @description Order the removal of a database with all its data.
+         * @description Delete a database with all its data.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         delete: operations["delete_bdb_v1_bdbs__uid__delete"];
         options?: never;
@@ -438,9 +459,10 @@ export interface paths {
         };
         get?: never;
         /**
-         * Rebalance
-         * @description Bring shards to where the placement policy wants them, with as few copies as it takes. With `dry_run`: where they
-         *     would be, per pair.
+         * Rebalance database
+         * @description Move shards so that they match the placement policy, with as few copies as possible.
+         *
+         *     A dry run returns the resulting placement of each shard pair. Required role: `admin`, `cluster_member` or `db_member`.
          */
         put: operations["rebalance_v1_bdbs__uid__actions_rebalance_put"];
         post?: never;
@@ -461,7 +483,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Traffic
-         * @description Let clients connect again.
+         * @description Open the endpoints of a database again. Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["resume_traffic_v1_bdbs__uid__actions_resume_traffic_post"];
         delete?: never;
@@ -480,7 +502,9 @@ export interface paths {
         get?: never;
         /**
          * Return Primaries
-         * @description Give primaries that were lost with their node (`lost_lead` of a shard) their lead back: roles are switched, no data moves.
+         * @description Return primaries to the nodes that they had before an outage (`lost_lead` of a shard). Only roles change; no data moves.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         put: operations["return_primaries_v1_bdbs__uid__actions_return_primaries_put"];
         post?: never;
@@ -500,8 +524,10 @@ export interface paths {
         get?: never;
         /**
          * Revamp Bdb
-         * @description Change `shards_count` or `memory_size`, and spread the slots evenly. With `dry_run` the reply is the blueprint: every
-         *     pair with its nodes and its slots as they would be.
+         * @description Change the shape of a database, and distribute the slots evenly.
+         *
+         *     A dry run returns the blueprint: the nodes and slots of each shard pair after the change. Required role: `admin`,
+         *     `cluster_member` or `db_member`.
          */
         put: operations["revamp_bdb_v1_bdbs__uid__actions_revamp_put"];
         post?: never;
@@ -522,7 +548,9 @@ export interface paths {
         put?: never;
         /**
          * Stop Traffic
-         * @description Disconnect all clients and let nobody connect, until traffic is resumed. Shards and data stay, failovers go on.
+         * @description Close the endpoints of a database and disconnect all clients until traffic is resumed.
+         *
+         *     Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["stop_traffic_v1_bdbs__uid__actions_stop_traffic_post"];
         delete?: never;
@@ -539,8 +567,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Address Changes
-         * @description Addresses that clients must leave when the database is rebalanced; nothing is ordered (ours).
+         * List address changes
+         * @description Return the addresses that clients would have to stop using after a rebalance (extension). Nothing is changed.
          */
         get: operations["address_changes_v1_bdbs__uid__address_changes_get"];
         put?: never;
@@ -560,7 +588,7 @@ export interface paths {
         };
         /**
          * Get Availability
-         * @description 200 when clients can read and write every slot of the database, else 503 with the reason.
+         * @description Return 200 if clients can read and write all slots of the database, and 503 with the reason otherwise.
          */
         get: operations["get_availability_v1_bdbs__uid__availability_get"];
         put?: never;
@@ -581,8 +609,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Execute
-         * @description Ask all primaries of a database; 409 when one of them does not answer. Everything else is for clients of its endpoint.
+         * Run command
+         * @description Run `PING` or `DBSIZE` on all primaries of a database. Other commands return 406; clients send them to the endpoint.
+         *
+         *     Returns 409 if a primary does not respond. Required role: `admin`.
          */
         post: operations["execute_v1_bdbs__uid__command_post"];
         delete?: never;
@@ -600,8 +630,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo Of Bdb
-         * @description The same without other databases, their shards, events, alarms and shards' logs. Cluster and nodes are in it, and what their
-         *     agents and proxies logged, of other databases too.
+         * @description Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+         *
+         *     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
+         *     `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_of_bdb_v1_bdbs__uid__debuginfo_get"];
         put?: never;
@@ -621,7 +653,7 @@ export interface paths {
         };
         /**
          * Get Endpoint
-         * @description Where clients reach a database, and how the proxies there do.
+         * @description Return the endpoint of a database and the state of the proxies that serve it.
          */
         get: operations["get_endpoint_v1_bdbs__uid__endpoint_get"];
         put?: never;
@@ -641,10 +673,9 @@ export interface paths {
         };
         /**
          * List Endpoint Commands
-         * @description The 30 commands that clients of the database used most in the last minute: rates, errors and latency, at all its proxies
-         *     together.
+         * @description Return the 30 most used commands of the last minute: rates, errors and latency, summed over all proxies of the database.
          *
-         *     Proxies are asked when this is called, at most once a second. A command within MULTI counts when it is queued.
+         *     The request polls the proxies, at most once a second. A command inside MULTI is counted when it is queued.
          */
         get: operations["list_endpoint_commands_v1_bdbs__uid__endpoint_commands_get"];
         put?: never;
@@ -665,18 +696,24 @@ export interface paths {
         get?: never;
         /**
          * Replace Passwords
-         * @description From now on only this password. Clients that are logged in stay so until they connect again.
+         * @description Replace all passwords of the database by one. Existing connections keep working until clients reconnect.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         put: operations["replace_passwords_v1_bdbs__uid__passwords_put"];
         /**
          * Add Password
-         * @description This password as well, of at most ten. To change a password without a break, add the new one, give it to all applications,
-         *     and remove the old one.
+         * @description Add a password. A database can have up to ten.
+         *
+         *     To change a password without an interruption, add the new password, update all applications and remove the old password.
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["add_password_v1_bdbs__uid__passwords_post"];
         /**
          * Remove Password
-         * @description Not this password any more, unless it is the only one.
+         * @description Remove a password. The last remaining password cannot be removed (406 `last_password`).
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         delete: operations["remove_password_v1_bdbs__uid__passwords_delete"];
         options?: never;
@@ -693,7 +730,7 @@ export interface paths {
         };
         /**
          * Get Peer Stats
-         * @description 406: there are no Active-Active databases.
+         * @description Return 406: Active-Active databases are not supported.
          */
         get: operations["get_peer_stats_v1_bdbs__uid__peer_stats_get"];
         put?: never;
@@ -713,9 +750,11 @@ export interface paths {
         };
         /**
          * Get Ram Curve
-         * @description The expected RAM-hit ratio of a database on flash by the size of its RAM, estimated from the uses of a few thousand keys of
-         *     each primary. It is what would be if the values used last stayed in RAM. Primaries are asked when this is called, at most
-         *     every five seconds.
+         * @description Return the expected RAM hit ratio of a database on flash by the size of its RAM.
+         *
+         *     The estimate is based on the accesses to a few thousand sampled keys of each primary, and on the assumption that the most
+         *     recently used values are in RAM. The request polls the primaries, at most once every five seconds. Returns 406 if the database
+         *     is not on flash.
          */
         get: operations["get_ram_curve_v1_bdbs__uid__ram_curve_get"];
         put?: never;
@@ -735,7 +774,7 @@ export interface paths {
         };
         /**
          * List Bdb Shards
-         * @description The shards of one database.
+         * @description Return the shards of a database.
          */
         get: operations["list_bdb_shards_v1_bdbs__uid__shards_get"];
         put?: never;
@@ -755,10 +794,10 @@ export interface paths {
         };
         /**
          * List Hot Slots
-         * @description The hash slots of a database that take most processor time or bytes, or hold most keys.
+         * @description Return the hash slots of a database with the highest CPU time, network traffic or number of keys.
          *
-         *     Primaries are asked when this is called, at most once a second. Rates are of the time since the call before; the first call
-         *     has totals only.
+         *     The request polls the primaries, at most once a second. Rates cover the time since the previous request; the first request has
+         *     totals only.
          */
         get: operations["list_hot_slots_v1_bdbs__uid__slots_hot_get"];
         put?: never;
@@ -778,7 +817,7 @@ export interface paths {
         };
         /**
          * Get Replication Source
-         * @description 404: no database replicates another one.
+         * @description Return 404: Replica Of is not supported.
          */
         get: operations["get_replication_source_v1_bdbs__uid__sync_source_stats_get"];
         put?: never;
@@ -798,7 +837,7 @@ export interface paths {
         };
         /**
          * Get Replication Source
-         * @description 404: no database replicates another one.
+         * @description Return 404: Replica Of is not supported.
          */
         get: operations["get_replication_source_v1_bdbs__uid__syncer_state_get"];
         put?: never;
@@ -819,9 +858,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Upgrade Bdb
-         * @description Have the database's shards run the engine that their nodes have now. Replicas go first; clients of the cluster see
-         *     redirections, those of the endpoint nothing. The reply is the database; `action_uid` is empty when there was nothing to do.
+         * Upgrade database
+         * @description Upgrade the shards of a database to the engine version that is installed on their nodes. Replicas are upgraded first.
+         *
+         *     Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The reply is the database;
+         *     `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["upgrade_bdb_v1_bdbs__uid__upgrade_post"];
         delete?: never;
@@ -839,9 +880,11 @@ export interface paths {
         };
         get?: never;
         /**
-         * Act On Bdb
-         * @description `flush` deletes all keys. `reset_admin_pass` gives the shards another password for the console's own user, while they serve.
-         *     The body may be empty.
+         * Flush database or replace admin password
+         * @description Run an action on a database: `flush` deletes all keys; `reset_admin_pass` replaces the internal password of the shards.
+         *
+         *     The shards stay available while their password is replaced. The body can be empty. Required role: `admin`,
+         *     `cluster_member` or `db_member`.
          */
         put: operations["act_on_bdb_v1_bdbs__uid___action__put"];
         post?: never;
@@ -860,13 +903,15 @@ export interface paths {
         };
         /**
          * List Benchmarks
-         * @description Runs, newest first.
+         * @description Return benchmark runs, newest first.
          */
         get: operations["list_benchmarks_v1_benchmarks_get"];
         put?: never;
         /**
          * Create Benchmark
-         * @description Order a run. It is carried out on the load nodes, whatever becomes of the console and the browser.
+         * @description Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["create_benchmark_v1_benchmarks_post"];
         delete?: never;
@@ -884,7 +929,7 @@ export interface paths {
         };
         /**
          * Compare Benchmarks
-         * @description Figures with the spread of their repetitions, and no claim of a difference inside the noise.
+         * @description Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences.
          */
         get: operations["compare_benchmarks_v1_benchmarks_compare_get"];
         put?: never;
@@ -905,8 +950,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Preflight
-         * @description What an order would do: phases, load nodes, keys and memory, and what stands against it. Nothing is written.
+         * Check benchmark
+         * @description Return what a run would do: phases, load nodes, keys and memory, and the reasons why it cannot start. Nothing is stored.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["preflight_v1_benchmarks_preflight_post"];
         delete?: never;
@@ -924,7 +971,7 @@ export interface paths {
         };
         /**
          * List Scenarios
-         * @description Published benchmarks, scaled by one factor; what was published is kept beside.
+         * @description Return the published benchmarks, scaled by `scale`, with the original values.
          */
         get: operations["list_scenarios_v1_benchmarks_scenarios_get"];
         put?: never;
@@ -944,7 +991,7 @@ export interface paths {
         };
         /**
          * Get Scenario
-         * @description One published benchmark; its `order` and a database make an order of a run.
+         * @description Return a published benchmark. Its `order`, completed with a database, is the body of a request to start a run.
          */
         get: operations["get_scenario_v1_benchmarks_scenarios__name__get"];
         put?: never;
@@ -965,8 +1012,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Understand Command Line
-         * @description What a memtier_benchmark command line means here. Nothing is written.
+         * Parse memtier_benchmark command line
+         * @description Convert a memtier_benchmark command line to a workload. Nothing is stored.
          */
         post: operations["understand_command_line_v1_benchmarks_understand_post"];
         delete?: never;
@@ -984,18 +1031,22 @@ export interface paths {
         };
         /**
          * Get Benchmark
-         * @description One run.
+         * @description Return a benchmark run.
          */
         get: operations["get_benchmark_v1_benchmarks__uid__get"];
         /**
          * Update Benchmark
-         * @description Change name, notes or tags.
+         * @description Change the name, notes or tags of a run.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         put: operations["update_benchmark_v1_benchmarks__uid__put"];
         post?: never;
         /**
          * Delete Benchmark
-         * @description Remove a run that has ended, with all that it measured.
+         * @description Delete a finished run and all its measurements.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         delete: operations["delete_benchmark_v1_benchmarks__uid__delete"];
         options?: never;
@@ -1011,9 +1062,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Meanwhile
-         * @description What the cluster did during the run: events, for those who may read the log, and the metrics of its database and of the
-         *     nodes.
+         * Get cluster activity during benchmark
+         * @description Return what the cluster did during the run: events, and the metrics of the database and of the nodes.
+         *
+         *     Events are returned only to users whose role can read the log.
          */
         get: operations["meanwhile_v1_benchmarks__uid__meanwhile_get"];
         put?: never;
@@ -1032,8 +1084,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Benchmark Report Of
-         * @description A run as a document: Markdown, one HTML file, the series as CSV, all of it as JSON, or JSON in memtier's layout.
+         * Get benchmark report
+         * @description Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), or JSON in memtier_benchmark's format.
          */
         get: operations["benchmark_report_of_v1_benchmarks__uid__report_get"];
         put?: never;
@@ -1052,8 +1104,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Benchmark Series
-         * @description What was measured second by second, all load nodes together.
+         * Get benchmark series
+         * @description Return the measurements per second, summed over all load nodes.
          */
         get: operations["benchmark_series_v1_benchmarks__uid__series_get"];
         put?: never;
@@ -1075,7 +1127,9 @@ export interface paths {
         put?: never;
         /**
          * Stop Benchmark
-         * @description Ask a run to end early; what it has measured is kept.
+         * @description Stop a run. Its measurements so far are kept.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["stop_benchmark_v1_benchmarks__uid__stop_post"];
         delete?: never;
@@ -1093,13 +1147,13 @@ export interface paths {
         };
         /**
          * Get Bootstrap
-         * @description Return the state of the set-up, and to users a description of the console's machine.
+         * @description Return the state of the setup. Authenticated users also get a description of the console's machine.
          */
         get: operations["get_bootstrap_v1_bootstrap_get"];
         put?: never;
         /**
-         * Bootstrap
-         * @description Run the action that the body names.
+         * Run bootstrap action
+         * @description Run the action that the body names. Only `create_cluster` is supported. Required role: `admin`.
          */
         post: operations["bootstrap_v1_bootstrap_post"];
         delete?: never;
@@ -1119,9 +1173,11 @@ export interface paths {
         put?: never;
         /**
          * Create Cluster
-         * @description Name the cluster and replace its initial administrator. Requires the initial administrator's password, which the console
-         *     prints at its first start. A cluster exists (409) after that, when the administrator's password was configured, when a user has
-         *     signed in, or when a node has joined.
+         * @description Set the cluster name and replace the initial administrator. Requires the password of the initial administrator, which the
+         *     console prints at its first start.
+         *
+         *     Returns 409 if the cluster exists already: after this request, if the administrator's password was configured, if a user has
+         *     signed in, or if a node has joined. Required role: `admin`.
          */
         post: operations["create_cluster_v1_bootstrap_create_cluster_post"];
         delete?: never;
@@ -1140,8 +1196,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Join
-         * @description Admit an agent that holds a join token, and is of this release or at most one apart.
+         * Join node
+         * @description Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
+         *
+         *     Authenticated by the join token in the body.
          */
         post: operations["join_v1_bootstrap_join_post"];
         delete?: never;
@@ -1160,8 +1218,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Validate Bootstrap
-         * @description Check an action without running it.
+         * Validate bootstrap action
+         * @description Validate an action without running it. Required role: `admin`.
          */
         post: operations["validate_bootstrap_v1_bootstrap_validate__action__post"];
         delete?: never;
@@ -1178,8 +1236,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ca Certificate
-         * @description The console's CA certificate (PEM). Compare its fingerprint with the one in the join token before trusting it.
+         * Get CA certificate
+         * @description Return the console's CA certificate (PEM). Compare its fingerprint with the one in the join token before you trust it.
+         *
+         *     No credentials are required.
          */
         get: operations["ca_certificate_v1_ca_get"];
         put?: never;
@@ -1198,9 +1258,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ca Bundle
-         * @description All that clients of endpoints with TLS, and browsers, are to trust (PEM): while the console's authority is replaced, that of
-         *     before and the next one. Where somebody else's is above, with the root as far as it is known.
+         * Get CA bundle
+         * @description Return all CA certificates (PEM) that browsers and clients of TLS endpoints have to trust.
+         *
+         *     While the console's CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
+         *     bundle also contains the certificates above it, including the root if it is known. No credentials are required.
          */
         get: operations["ca_bundle_v1_ca_bundle_get"];
         put?: never;
@@ -1220,12 +1282,12 @@ export interface paths {
         };
         /**
          * Get Cluster
-         * @description Name and settings of the cluster, and what it consists of.
+         * @description Return the name, settings, nodes, databases and capacity of the cluster.
          */
         get: operations["get_cluster_v1_cluster_get"];
         /**
          * Update Cluster
-         * @description Change the given settings. Read-only and unknown ones are ignored.
+         * @description Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`.
          */
         put: operations["update_cluster_v1_cluster_put"];
         post?: never;
@@ -1244,7 +1306,7 @@ export interface paths {
         };
         /**
          * Get Cluster Actions
-         * @description The cluster as a whole has no actions; nodes and databases have theirs.
+         * @description Return an empty list. Actions belong to nodes and databases.
          */
         get: operations["get_cluster_actions_v1_cluster_actions_get"];
         put?: never;
@@ -1264,7 +1326,7 @@ export interface paths {
         };
         /**
          * List Cluster Alerts
-         * @description Of the cluster, by name. They are set by its `alert_settings`.
+         * @description Return the alerts of the cluster, by alert name. The cluster's `alert_settings` configure them.
          */
         get: operations["list_cluster_alerts_v1_cluster_alerts_get"];
         put?: never;
@@ -1284,7 +1346,7 @@ export interface paths {
         };
         /**
          * Get Cluster Alert
-         * @description One alert of the cluster.
+         * @description Return an alert of the cluster.
          */
         get: operations["get_cluster_alert_v1_cluster_alerts__alert__get"];
         put?: never;
@@ -1304,7 +1366,9 @@ export interface paths {
         };
         /**
          * Get Authority
-         * @description What signs the certificates of the console and of agents, and how far its replacement is. Keys never leave where they are.
+         * @description Return the CA that signs the certificates of the console and the agents, and the progress of its replacement.
+         *
+         *     Private keys are never returned.
          */
         get: operations["get_authority_v1_cluster_authority_get"];
         put?: never;
@@ -1326,8 +1390,10 @@ export interface paths {
         put?: never;
         /**
          * Announce Authority
-         * @description The first of two orders: agents trust another authority, too, and nothing of it is shown yet. Give `/v1/ca/bundle` to clients
-         *     of endpoints that use TLS, and to browsers. A dry run tells what a certificate says.
+         * @description Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
+         *
+         *     Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns
+         *     the contents of a certificate. Required role: `admin`.
          */
         post: operations["announce_authority_v1_cluster_authority_announce_post"];
         delete?: never;
@@ -1348,8 +1414,9 @@ export interface paths {
         post?: never;
         /**
          * Withdraw Authority
-         * @description Withdraw what was announced, or the request. After `switch` there is nothing to withdraw: replace it once more
-         *     when the former one is forgotten.
+         * @description Withdraw the announced CA or the open request. After `switch`, this is no longer possible.
+         *
+         *     To return to another CA after `switch`, replace the CA again when the previous one has been removed. Required role: `admin`.
          */
         delete: operations["withdraw_authority_v1_cluster_authority_next_delete"];
         options?: never;
@@ -1368,8 +1435,9 @@ export interface paths {
         put?: never;
         /**
          * Request Authority
-         * @description A request for somebody else's authority to sign; its key stays in the console's state directory. It takes the place of one
-         *     that is open.
+         * @description Create a certificate signing request for an external CA. It replaces an open request.
+         *
+         *     The private key stays in the console's state directory. Required role: `admin`.
          */
         post: operations["request_authority_v1_cluster_authority_request_post"];
         delete?: never;
@@ -1389,8 +1457,9 @@ export interface paths {
         put?: never;
         /**
          * Switch Authority
-         * @description The second order: the console, its agents and their endpoints show certificates of the authority that was announced. The
-         *     former one is forgotten by itself when all nodes do. Join tokens that were made before are not good any more.
+         * @description Switch to the announced CA (second of two steps). The console, the agents and their endpoints serve certificates of it.
+         *
+         *     The console removes the previous CA when all nodes use the new one. Existing join tokens become invalid. Required role: `admin`.
          */
         post: operations["switch_authority_v1_cluster_authority_switch_post"];
         delete?: never;
@@ -1408,12 +1477,14 @@ export interface paths {
         };
         /**
          * Get Certificates
-         * @description Those of the console and of databases. Keys never leave where they are.
+         * @description Return the certificates of the console and of the databases. Private keys are never returned.
          */
         get: operations["get_certificates_v1_cluster_certificates_get"];
         /**
          * Install Certificates
-         * @description The certificate for the page and the REST API, from the next connection on. A dry run tells what it says.
+         * @description Install the certificate of the web UI and the REST API. New connections use it. A dry run returns the contents.
+         *
+         *     Required role: `admin`.
          */
         put: operations["install_certificates_v1_cluster_certificates_put"];
         post?: never;
@@ -1434,10 +1505,11 @@ export interface paths {
         put?: never;
         /**
          * Rotate Certificates
-         * @description New certificates for the shards of all encrypted databases, now; connections stay. They are renewed by themselves, too.
+         * @description Replace the certificates of the shards of all encrypted databases. Existing connections stay open.
          *
-         *     With `authority` what was signed before opens no shard any more, once all were told of three steps: some seconds, or longer
-         *     where a node that may be alive cannot be reached. The same happens by itself when a node is removed.
+         *     The console also renews these certificates automatically. With `authority`, the private CAs of the databases are replaced too.
+         *     Shards reject certificates of the previous CA when all of them have completed three steps. This takes some seconds, or longer if
+         *     a node is unreachable but may be running. The console does the same when a node is removed. Required role: `admin`.
          */
         post: operations["rotate_certificates_v1_cluster_certificates_rotate_post"];
         delete?: never;
@@ -1458,7 +1530,9 @@ export interface paths {
         post?: never;
         /**
          * Remove Certificate
-         * @description Back to a certificate of the console's own authority, from the next connection on.
+         * @description Remove the installed certificate. New connections use a certificate of the console's private CA.
+         *
+         *     Required role: `admin`.
          */
         delete: operations["remove_certificate_v1_cluster_certificates__name__delete"];
         options?: never;
@@ -1475,7 +1549,9 @@ export interface paths {
         };
         /**
          * Check Cluster
-         * @description All nodes: is each reached, does its proxy run, is its machine set up well; of each the first fault that was found.
+         * @description Check all nodes: whether the agent is reachable, the proxy runs and the machine is configured well.
+         *
+         *     The reply contains the first problem of each node.
          */
         get: operations["check_cluster_v1_cluster_check_get"];
         put?: never;
@@ -1495,8 +1571,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo
-         * @description A support bundle (tar.gz) of the whole cluster: settings, states, events, the last hour of metrics and the ends of all logs,
-         *     without secrets. Its README says what is where.
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         *
+         *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
+         *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_v1_cluster_debuginfo_get"];
         put?: never;
@@ -1516,7 +1594,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description What is wrong now: the alarms that are raised, the most serious first.
+         * @description Return the active alarms, the most severe first.
          */
         get: operations["get_health_v1_cluster_health_get"];
         put?: never;
@@ -1535,19 +1613,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Directory
-         * @description The directory that people log in by; without one what would be, were it set.
+         * Get LDAP settings
+         * @description Return the LDAP settings, or the defaults if no directory is configured. Required role: `admin` or `user_manager`.
          */
         get: operations["get_directory_v1_cluster_ldap_get"];
         /**
-         * Set Directory
-         * @description Set it. Where people log in by it, it is asked first whether it answers as it was described.
+         * Set LDAP settings
+         * @description Change the LDAP settings. If `control_plane` is on, the console first checks that the directory works with them.
+         *
+         *     Returns 406 `ldap_unavailable` if the check fails. Required role: `admin`.
          */
         put: operations["set_directory_v1_cluster_ldap_put"];
         post?: never;
         /**
-         * Remove Directory
-         * @description Nobody logs in by it any more. Its users are signed out, and stay.
+         * Remove LDAP settings
+         * @description Remove the LDAP directory. Its users are signed out and cannot sign in, but are not deleted. Required role: `admin`.
          */
         delete: operations["remove_directory_v1_cluster_ldap_delete"];
         options?: never;
@@ -1564,7 +1644,7 @@ export interface paths {
         };
         /**
          * Get Cluster Module-Capabilities
-         * @description No module can be uploaded.
+         * @description Return an empty list. Modules cannot be uploaded.
          */
         get: operations["get_cluster_module_capabilities_v1_cluster_module_capabilities_get"];
         put?: never;
@@ -1583,19 +1663,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Provider
-         * @description The provider of single sign-on.
+         * Get single sign-on settings
+         * @description Return the settings of the single sign-on provider. Required role: `admin`.
          */
         get: operations["get_provider_v1_cluster_oidc_get"];
         /**
-         * Set Provider
-         * @description Set it, as a whole. Unless it is switched off, the provider is asked first whether it is one.
+         * Set single sign-on settings
+         * @description Replace all settings of single sign-on. Unless `enabled` is false, the console first checks that the provider responds.
+         *
+         *     Returns 406 if the check fails. Required role: `admin`.
          */
         put: operations["set_provider_v1_cluster_oidc_put"];
         post?: never;
         /**
-         * Remove Provider
-         * @description No single sign-on any more. Its users are signed out, and stay.
+         * Remove single sign-on settings
+         * @description Remove single sign-on. Its users are signed out and can no longer sign in, but are not deleted.
+         *
+         *     Required role: `admin`.
          */
         delete: operations["remove_provider_v1_cluster_oidc_delete"];
         options?: never;
@@ -1612,12 +1696,12 @@ export interface paths {
         };
         /**
          * Get Policy
-         * @description Defaults for new databases and other rules.
+         * @description Return the policy: defaults for new databases and other rules.
          */
         get: operations["get_policy_v1_cluster_policy_get"];
         /**
          * Update Policy
-         * @description Change the given rules. Unknown ones are ignored.
+         * @description Change rules of the policy. Unknown rules are ignored. Required role: `admin`.
          */
         put: operations["update_policy_v1_cluster_policy_put"];
         post?: never;
@@ -1637,7 +1721,7 @@ export interface paths {
         get?: never;
         /**
          * Restore Policy
-         * @description Every rule as it is by default.
+         * @description Reset all rules of the policy to their defaults. Required role: `admin`.
          */
         put: operations["restore_policy_v1_cluster_policy_restore_default_put"];
         post?: never;
@@ -1656,7 +1740,7 @@ export interface paths {
         };
         /**
          * Get Cluster Services Configuration
-         * @description What runs within the console, and what does not exist.
+         * @description Return which services run in the console and which do not exist.
          */
         get: operations["get_cluster_services_configuration_v1_cluster_services_configuration_get"];
         put?: never;
@@ -1676,7 +1760,7 @@ export interface paths {
         };
         /**
          * Get Cluster Stats
-         * @description All databases together, and the machines.
+         * @description Return the statistics of the cluster: sums of all databases and of the machines.
          */
         get: operations["get_cluster_stats_v1_cluster_stats_get"];
         put?: never;
@@ -1696,7 +1780,7 @@ export interface paths {
         };
         /**
          * Get Last Cluster Stats
-         * @description The newest second of the cluster.
+         * @description Return the statistics of the cluster of the newest second.
          */
         get: operations["get_last_cluster_stats_v1_cluster_stats_last_get"];
         put?: never;
@@ -1716,8 +1800,10 @@ export interface paths {
         };
         get?: never;
         /**
-         * Install Certificate
-         * @description The same, for clients that know the reference's older call.
+         * Install certificate (older request format)
+         * @description Install the certificate of the web UI and the REST API, in the older request format of Redis Enterprise.
+         *
+         *     Required role: `admin`.
          */
         put: operations["install_certificate_v1_cluster_update_cert_put"];
         post?: never;
@@ -1736,7 +1822,7 @@ export interface paths {
         };
         /**
          * Get Cm Settings
-         * @description Each browser shows times in its own time zone; the API tells them in UTC.
+         * @description Return the time zone of the API, which is always UTC. Browsers show times in their own time zone.
          */
         get: operations["get_cm_settings_v1_cm_settings_get"];
         put?: never;
@@ -1756,7 +1842,7 @@ export interface paths {
         };
         /**
          * Get Crdb Tasks
-         * @description There are no Active-Active databases, and so no tasks of theirs.
+         * @description Return an empty list. Active-Active databases are not supported.
          */
         get: operations["get_crdb_tasks_v1_crdb_tasks_get"];
         put?: never;
@@ -1776,7 +1862,7 @@ export interface paths {
         };
         /**
          * Get Crdbs
-         * @description There are no Active-Active databases.
+         * @description Return an empty list. Active-Active databases are not supported.
          */
         get: operations["get_crdbs_v1_crdbs_get"];
         put?: never;
@@ -1796,8 +1882,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo
-         * @description A support bundle (tar.gz) of the whole cluster: settings, states, events, the last hour of metrics and the ends of all logs,
-         *     without secrets. Its README says what is where.
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         *
+         *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
+         *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_v1_debuginfo_all_get"];
         put?: never;
@@ -1817,8 +1905,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo Of Bdb
-         * @description The same without other databases, their shards, events, alarms and shards' logs. Cluster and nodes are in it, and what their
-         *     agents and proxies logged, of other databases too.
+         * @description Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+         *
+         *     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
+         *     `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_of_bdb_v1_debuginfo_all_bdb__uid__get"];
         put?: never;
@@ -1838,8 +1928,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo
-         * @description A support bundle (tar.gz) of the whole cluster: settings, states, events, the last hour of metrics and the ends of all logs,
-         *     without secrets. Its README says what is where.
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         *
+         *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
+         *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_v1_debuginfo_node_get"];
         put?: never;
@@ -1859,8 +1951,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo Of Bdb
-         * @description The same without other databases, their shards, events, alarms and shards' logs. Cluster and nodes are in it, and what their
-         *     agents and proxies logged, of other databases too.
+         * @description Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+         *
+         *     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
+         *     `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_of_bdb_v1_debuginfo_node_bdb__uid__get"];
         put?: never;
@@ -1880,7 +1974,7 @@ export interface paths {
         };
         /**
          * Get Diagnostics
-         * @description Nothing is logged for diagnosis on a schedule.
+         * @description Return an empty object. There are no scheduled diagnostic logs.
          */
         get: operations["get_diagnostics_v1_diagnostics_get"];
         put?: never;
@@ -1900,7 +1994,7 @@ export interface paths {
         };
         /**
          * List Endpoint Stats
-         * @description Every endpoint: what the proxy of one node serves of one database.
+         * @description Return the statistics of all endpoints. An endpoint is what the proxy of one node serves of one database.
          */
         get: operations["list_endpoint_stats_v1_endpoints_stats_get"];
         put?: never;
@@ -1920,7 +2014,7 @@ export interface paths {
         };
         /**
          * List Last Endpoint Stats
-         * @description The newest second of all endpoints, by uid.
+         * @description Return the statistics of all endpoints of the newest second, by uid.
          */
         get: operations["list_last_endpoint_stats_v1_endpoints_stats_last_get"];
         put?: never;
@@ -1940,7 +2034,7 @@ export interface paths {
         };
         /**
          * Get Last Endpoint Stats
-         * @description The newest second of one endpoint, under its uid.
+         * @description Return the statistics of an endpoint of the newest second, by its uid.
          */
         get: operations["get_last_endpoint_stats_v1_endpoints_stats_last__uid__get"];
         put?: never;
@@ -1960,7 +2054,7 @@ export interface paths {
         };
         /**
          * Get Endpoint Stats
-         * @description One endpoint.
+         * @description Return the statistics of an endpoint.
          */
         get: operations["get_endpoint_stats_v1_endpoints_stats__uid__get"];
         put?: never;
@@ -1980,7 +2074,7 @@ export interface paths {
         };
         /**
          * Get History
-         * @description Metrics from `from` to `to` in the finest resolution that has them and needs at most `max_points`.
+         * @description Return metrics from `from` to `to`, in the finest stored resolution that fits into `max_points`.
          */
         get: operations["get_history_v1_history_get"];
         put?: never;
@@ -2000,10 +2094,10 @@ export interface paths {
         };
         /**
          * Get Latency History
-         * @description How many requests took how long from `from` to `to`: columns of time, rows of a logarithmic scale.
+         * @description Return the number of requests by latency and time from `from` to `to`: columns of time, rows of a logarithmic latency scale.
          *
-         *     Counts are those of stored histograms, added up, in the finest resolution that is kept that far back. Latency is measured
-         *     at endpoints; rows are exact to 1.5 %.
+         *     Counts are sums of stored histograms, in the finest resolution that covers the time range. Latency is measured at the endpoints.
+         *     The bounds of rows are accurate to 1.5 %.
          */
         get: operations["get_latency_history_v1_history_latency_get"];
         put?: never;
@@ -2022,8 +2116,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Retention
-         * @description Which part of the past is there in which resolution, and what all of it takes.
+         * Get metrics retention
+         * @description Return the stored time range of each resolution, and the size of the store.
          */
         get: operations["get_retention_v1_history_retention_get"];
         put?: never;
@@ -2043,7 +2137,9 @@ export interface paths {
         };
         /**
          * List Incidents
-         * @description Those that are not over first, whenever they began; then those that touch the interval, newest first.
+         * @description Return incidents: first all that have not ended, then those that overlap the interval, newest first.
+         *
+         *     Required role: any role except `none` and `db_viewer`.
          */
         get: operations["list_incidents_v1_incidents_get"];
         put?: never;
@@ -2063,7 +2159,9 @@ export interface paths {
         };
         /**
          * Get Incident
-         * @description With the events that belong to it.
+         * @description Return an incident with its events.
+         *
+         *     Required role: any role except `none` and `db_viewer`.
          */
         get: operations["get_incident_v1_incidents__uid__get"];
         put?: never;
@@ -2082,8 +2180,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Report
-         * @description As Markdown, with every figure and all times in UTC.
+         * Get incident report
+         * @description Return the report of an incident as Markdown, with all measurements. Times are in UTC.
+         *
+         *     Required role: any role except `none` and `db_viewer`.
          */
         get: operations["get_report_v1_incidents__uid__report_get"];
         put?: never;
@@ -2103,7 +2203,7 @@ export interface paths {
         };
         /**
          * Get Job Scheduler
-         * @description No job has a schedule: what they do elsewhere is done here when it is due, all the time.
+         * @description Return all job schedules as disabled. The console does this work when it is due.
          */
         get: operations["get_job_scheduler_v1_job_scheduler_get"];
         put?: never;
@@ -2125,7 +2225,7 @@ export interface paths {
         put?: never;
         /**
          * Create Join Token
-         * @description A token with which one agent can join, once, soon.
+         * @description Create a join token, with which one agent can join once, until the token expires. Required role: `admin`.
          */
         post: operations["create_join_token_v1_join_tokens_post"];
         delete?: never;
@@ -2142,8 +2242,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Jsonschema
-         * @description The JSON Schema of an object's fields that may be set: types, ranges, and defaults.
+         * Get JSON Schema
+         * @description Return the JSON Schema of the writable fields of an object: types, ranges and defaults.
          */
         get: operations["get_jsonschema_v1_jsonschema_get"];
         put?: never;
@@ -2162,14 +2262,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Mappings
-         * @description All by uid: the first whose group somebody is in gives the role.
+         * List LDAP mappings
+         * @description Return all LDAP mappings by uid. The first mapping whose group contains a user defines the user's role.
+         *
+         *     Required role: `admin` or `user_manager`.
          */
         get: operations["list_mappings_v1_ldap_mappings_get"];
         put?: never;
         /**
-         * Create Mapping
-         * @description Add one.
+         * Create LDAP mapping
+         * @description Add an LDAP mapping. Required role: `admin` or `user_manager`.
          */
         post: operations["create_mapping_v1_ldap_mappings_post"];
         delete?: never;
@@ -2186,19 +2288,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Mapping
-         * @description One of them.
+         * Get LDAP mapping
+         * @description Return an LDAP mapping. Required role: `admin` or `user_manager`.
          */
         get: operations["get_mapping_v1_ldap_mappings__uid__get"];
         /**
-         * Update Mapping
-         * @description Change one, from the next log-in on.
+         * Update LDAP mapping
+         * @description Change an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`.
          */
         put: operations["update_mapping_v1_ldap_mappings__uid__put"];
         post?: never;
         /**
-         * Delete Mapping
-         * @description Remove one, from the next log-in on.
+         * Delete LDAP mapping
+         * @description Delete an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_mapping_v1_ldap_mappings__uid__delete"];
         options?: never;
@@ -2215,12 +2317,14 @@ export interface paths {
         };
         /**
          * Get License
-         * @description Open source: nothing is limited, nothing expires.
+         * @description Return the license. Shardboard is open source: the license has no limits and does not expire.
          */
         get: operations["get_license_v1_license_get"];
         /**
-         * Put License
-         * @description Accepted, so that set-up scripts go on; no key is needed and none is kept.
+         * Set license
+         * @description Accept a license without effect, so that setup scripts work. No key is needed, and none is stored.
+         *
+         *     Required role: `admin`.
          */
         put: operations["put_license_v1_license_put"];
         post?: never;
@@ -2239,7 +2343,7 @@ export interface paths {
         };
         /**
          * Get Endpoint Availability
-         * @description 200 when a proxy serves the database's endpoint, else 503. The console answers for all nodes.
+         * @description Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The reply covers all nodes.
          */
         get: operations["get_endpoint_availability_v1_local_bdbs__uid__endpoint_availability_get"];
         put?: never;
@@ -2259,8 +2363,9 @@ export interface paths {
         };
         /**
          * Get Master Healthcheck
-         * @description `active` from the console that owns the store: there is no other. Needs a login unless the policy
-         *     `master_healthcheck_api_auth` is false.
+         * @description Return `active`: the console that owns the store is always active, and there is only one.
+         *
+         *     Requires authentication unless the policy `master_healthcheck_api_auth` is false.
          */
         get: operations["get_master_healthcheck_v1_local_node_master_healthcheck_get"];
         put?: never;
@@ -2280,7 +2385,7 @@ export interface paths {
         };
         /**
          * Get Local Services
-         * @description Console and agents are one process each; the machine's service manager runs them.
+         * @description Return an empty object. The console and each agent are one process, managed by the service manager of the machine.
          */
         get: operations["get_local_services_v1_local_services_get"];
         put?: never;
@@ -2300,7 +2405,9 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Events from stime (included) to etime (excluded) that match every filter. Who reaches some databases only reads of those.
+         * @description Return events from `stime` (inclusive) to `etime` (exclusive) that match all filters.
+         *
+         *     Users whose role is limited to some databases get only events of these. Required role: any role except `none` and `db_viewer`.
          */
         get: operations["list_events_v1_logs_get"];
         put?: never;
@@ -2320,7 +2427,7 @@ export interface paths {
         };
         /**
          * Get Metrics Config
-         * @description How metrics are kept and told cannot be set; `/v1/history/retention` says what is kept.
+         * @description Return the metrics settings, which cannot be changed. `/v1/history/retention` has the retention of metrics.
          */
         get: operations["get_metrics_config_v1_metrics_config_get"];
         put?: never;
@@ -2340,7 +2447,7 @@ export interface paths {
         };
         /**
          * Get Modules
-         * @description No module can be uploaded; the flash tier comes with the agents.
+         * @description Return an empty list. Modules cannot be uploaded; the agents install the flash tier.
          */
         get: operations["get_modules_v1_modules_get"];
         put?: never;
@@ -2360,7 +2467,7 @@ export interface paths {
         };
         /**
          * List Nodes
-         * @description All nodes.
+         * @description Return all nodes.
          */
         get: operations["list_nodes_v1_nodes_get"];
         put?: never;
@@ -2380,7 +2487,7 @@ export interface paths {
         };
         /**
          * List All Actions
-         * @description Running and past actions on all nodes, newest first.
+         * @description Return the running and past actions of all nodes, newest first.
          */
         get: operations["list_all_actions_v1_nodes_actions_get"];
         put?: never;
@@ -2400,7 +2507,7 @@ export interface paths {
         };
         /**
          * List Node Alerts
-         * @description Of all nodes, by uid. They are set by `alert_settings` of the cluster.
+         * @description Return the alerts of all nodes, by node uid. The cluster's `alert_settings` configure them.
          */
         get: operations["list_node_alerts_v1_nodes_alerts_get"];
         put?: never;
@@ -2420,7 +2527,7 @@ export interface paths {
         };
         /**
          * Get Node Alerts
-         * @description Of one node, by name.
+         * @description Return the alerts of a node, by alert name.
          */
         get: operations["get_node_alerts_v1_nodes_alerts__uid__get"];
         put?: never;
@@ -2440,7 +2547,7 @@ export interface paths {
         };
         /**
          * Get Node Alert
-         * @description One alert of a node.
+         * @description Return an alert of a node.
          */
         get: operations["get_node_alert_v1_nodes_alerts__uid___alert__get"];
         put?: never;
@@ -2460,7 +2567,7 @@ export interface paths {
         };
         /**
          * Check Node
-         * @description One node, as `/v1/cluster/check`. `/v1/nodes/{uid}/host` lists every setting of its machine.
+         * @description Check a node in the same way as `/v1/cluster/check`. `/v1/nodes/{uid}/host` returns all settings of its machine.
          */
         get: operations["check_node_v1_nodes_check__uid__get"];
         put?: never;
@@ -2480,8 +2587,10 @@ export interface paths {
         };
         /**
          * Get Debuginfo
-         * @description A support bundle (tar.gz) of the whole cluster: settings, states, events, the last hour of metrics and the ends of all logs,
-         *     without secrets. Its README says what is where.
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         *
+         *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
+         *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_v1_nodes_debuginfo_get"];
         put?: never;
@@ -2501,7 +2610,7 @@ export interface paths {
         };
         /**
          * List Node Stats
-         * @description All nodes.
+         * @description Return the statistics of all nodes.
          */
         get: operations["list_node_stats_v1_nodes_stats_get"];
         put?: never;
@@ -2521,7 +2630,7 @@ export interface paths {
         };
         /**
          * List Last Node Stats
-         * @description The newest second of all nodes, by uid.
+         * @description Return the statistics of all nodes of the newest second, by uid.
          */
         get: operations["list_last_node_stats_v1_nodes_stats_last_get"];
         put?: never;
@@ -2541,7 +2650,7 @@ export interface paths {
         };
         /**
          * Get Last Node Stats
-         * @description The newest second of one node, under its uid.
+         * @description Return the statistics of a node of the newest second, by its uid.
          */
         get: operations["get_last_node_stats_v1_nodes_stats_last__uid__get"];
         put?: never;
@@ -2561,7 +2670,7 @@ export interface paths {
         };
         /**
          * Get Node Stats
-         * @description One node.
+         * @description Return the statistics of a node.
          */
         get: operations["get_node_stats_v1_nodes_stats__uid__get"];
         put?: never;
@@ -2581,7 +2690,7 @@ export interface paths {
         };
         /**
          * List Node Statuses
-         * @description Memory and shards of every node, by node uid.
+         * @description Return the memory and the shards of all nodes, by node uid.
          */
         get: operations["list_node_statuses_v1_nodes_status_get"];
         put?: never;
@@ -2601,12 +2710,12 @@ export interface paths {
         };
         /**
          * Get Node
-         * @description One node.
+         * @description Return a node.
          */
         get: operations["get_node_v1_nodes__uid__get"];
         /**
          * Update Node
-         * @description Change a node's settings.
+         * @description Change the settings of a node. Required role: `admin`.
          */
         put: operations["update_node_v1_nodes__uid__put"];
         post?: never;
@@ -2625,7 +2734,7 @@ export interface paths {
         };
         /**
          * List Actions
-         * @description Running and past actions on one node, newest first.
+         * @description Return the running and past actions of a node, newest first.
          */
         get: operations["list_actions_v1_nodes__uid__actions_get"];
         put?: never;
@@ -2646,8 +2755,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Drill
-         * @description Rehearse an outage; follow the action and the timeline. Needs the policy `drills_enabled`.
+         * Start drill
+         * @description Start a failure drill on a node. The action and the timeline show its progress.
+         *
+         *     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
          */
         post: operations["drill_v1_nodes__uid__actions_drill_post"];
         delete?: never;
@@ -2666,8 +2777,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Enslave Node
-         * @description Hand the lead of all its primaries to their replicas on other nodes.
+         * Fail over all primaries of node
+         * @description Fail over all primaries of the node to their replicas on other nodes. Required role: `admin`.
          */
         post: operations["enslave_node_v1_nodes__uid__actions_enslave_node_post"];
         delete?: never;
@@ -2686,8 +2797,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Maintenance Off
-         * @description Back into service: shards and leads return as the snapshot remembers them.
+         * End maintenance
+         * @description End maintenance of a node: the placement and the roles of its shards are restored from the snapshot.
+         *
+         *     Required role: `admin`.
          */
         post: operations["maintenance_off_v1_nodes__uid__actions_maintenance_off_post"];
         delete?: never;
@@ -2706,8 +2819,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Maintenance On
-         * @description Take a node out of service: its primaries hand over, its replicas move away, and it gets no new shards.
+         * Start maintenance
+         * @description Start maintenance of a node: its primaries fail over, its replicas move to other nodes, and it gets no new shards.
+         *
+         *     Required role: `admin`.
          */
         post: operations["maintenance_on_v1_nodes__uid__actions_maintenance_on_post"];
         delete?: never;
@@ -2727,7 +2842,9 @@ export interface paths {
         put?: never;
         /**
          * Remove Node
-         * @description Move all shards away and forget the node. A dead node goes when each of its shards has a living partner.
+         * @description Remove a node from the cluster after its shards have moved to other nodes.
+         *
+         *     A node that is down can be removed if each of its shards has a healthy copy on another node. Required role: `admin`.
          */
         post: operations["remove_node_v1_nodes__uid__actions_remove_post"];
         delete?: never;
@@ -2745,14 +2862,14 @@ export interface paths {
         };
         /**
          * Get Action
-         * @description The newest action of this name: maintenance_on, maintenance_off, enslave_node, remove, drill.
+         * @description Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove` or `drill`.
          */
         get: operations["get_action_v1_nodes__uid__actions__action__get"];
         put?: never;
         post?: never;
         /**
          * Cancel Action
-         * @description End a running one early, or clear the result of one that has ended.
+         * @description Cancel a running action, or delete the result of a finished one. Required role: `admin`.
          */
         delete: operations["cancel_action_v1_nodes__uid__actions__action__delete"];
         options?: never;
@@ -2768,8 +2885,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Address Changes
-         * @description Addresses that clients must leave when this is ordered; nothing is (ours).
+         * List address changes
+         * @description Return the addresses that clients would have to stop using after maintenance or removal of the node (extension).
+         *
+         *     Nothing is changed.
          */
         get: operations["address_changes_v1_nodes__uid__address_changes_get"];
         put?: never;
@@ -2788,8 +2907,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo Of Node
-         * @description The same without the logs of other nodes.
+         * Get debuginfo of node
+         * @description Create a support bundle without the logs of other nodes. Required role: `admin` or `cluster_member`.
          */
         get: operations["get_debuginfo_of_node_v1_nodes__uid__debuginfo_get"];
         put?: never;
@@ -2808,8 +2927,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Host Checks
-         * @description Settings of the machine that cost latency or data when they are wrong; good ones included, what cannot be read left out.
+         * Check host settings
+         * @description Return the settings of the node's machine that affect latency or the safety of data. Unreadable settings are omitted.
          */
         get: operations["host_checks_v1_nodes__uid__host_get"];
         put?: never;
@@ -2829,7 +2948,7 @@ export interface paths {
         };
         /**
          * List Snapshots
-         * @description What is remembered of the node's placement, newest first.
+         * @description Return the placement snapshots of a node, newest first. Required role: `admin`.
          */
         get: operations["list_snapshots_v1_nodes__uid__snapshots_get"];
         put?: never;
@@ -2851,12 +2970,14 @@ export interface paths {
         put?: never;
         /**
          * Create Snapshot
-         * @description Remember the node's present placement.
+         * @description Store the current placement of the node's shards as a snapshot. Required role: `admin`.
          */
         post: operations["create_snapshot_v1_nodes__uid__snapshots__name__post"];
         /**
          * Delete Snapshot
-         * @description Forget it. Those of maintenance cannot be deleted (403); they go when it ends.
+         * @description Delete a snapshot. Maintenance snapshots cannot be deleted (403); they are removed when maintenance ends.
+         *
+         *     Required role: `admin`.
          */
         delete: operations["delete_snapshot_v1_nodes__uid__snapshots__name__delete"];
         options?: never;
@@ -2873,7 +2994,7 @@ export interface paths {
         };
         /**
          * Get Node Status
-         * @description Memory and shards of one node.
+         * @description Return the memory and the shards of a node.
          */
         get: operations["get_node_status_v1_nodes__uid__status_get"];
         put?: never;
@@ -2895,7 +3016,9 @@ export interface paths {
         put?: never;
         /**
          * Upgrade Node
-         * @description The same for every database with a shard on the node (ours). Those that cannot be upgraded now are told with the reason.
+         * @description Upgrade all databases that have a shard on the node (extension). Databases that cannot be upgraded now have a reason.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
          */
         post: operations["upgrade_node_v1_nodes__uid__upgrade_post"];
         delete?: never;
@@ -2913,7 +3036,7 @@ export interface paths {
         };
         /**
          * Get Ocsp
-         * @description The states of certificates are not asked for.
+         * @description Return the OCSP settings, which cannot be changed. The console does not query the status of certificates.
          */
         get: operations["get_ocsp_v1_ocsp_get"];
         put?: never;
@@ -2933,12 +3056,12 @@ export interface paths {
         };
         /**
          * List Proxies
-         * @description The proxies of all nodes.
+         * @description Return the proxies of all nodes.
          */
         get: operations["list_proxies_v1_proxies_get"];
         /**
          * Update Proxies
-         * @description Change all proxies alike.
+         * @description Change the settings of all proxies. Required role: `admin` or `user_manager`.
          */
         put: operations["update_proxies_v1_proxies_put"];
         post?: never;
@@ -2957,12 +3080,12 @@ export interface paths {
         };
         /**
          * Get Proxy
-         * @description The proxy of one node.
+         * @description Return the proxy of a node.
          */
         get: operations["get_proxy_v1_proxies__uid__get"];
         /**
          * Update Proxy
-         * @description Change the number of threads of one node's proxy; connections stay.
+         * @description Change the number of threads of a proxy. Existing connections stay open. Required role: `admin` or `user_manager`.
          */
         put: operations["update_proxy_v1_proxies__uid__put"];
         post?: never;
@@ -2980,14 +3103,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Redis Acls
-         * @description All of them, those first that are built in.
+         * List Redis ACLs
+         * @description Return all ACLs, the built-in ones first.
          */
         get: operations["list_redis_acls_v1_redis_acls_get"];
         put?: never;
         /**
-         * Create Acl
-         * @description Add one.
+         * Create Redis ACL
+         * @description Add an ACL. Required role: `admin` or `user_manager`.
          */
         post: operations["create_acl_v1_redis_acls_post"];
         delete?: never;
@@ -3006,8 +3129,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Validate Acl
-         * @description Whether a list could be kept, and how it would read; nothing is kept.
+         * Validate Redis ACL
+         * @description Validate the rules of an ACL and return them in normal form. Nothing is stored.
          */
         post: operations["validate_acl_v1_redis_acls_validate_post"];
         delete?: never;
@@ -3024,19 +3147,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Acl
-         * @description One of them.
+         * Get Redis ACL
+         * @description Return an ACL.
          */
         get: operations["get_acl_v1_redis_acls__uid__get"];
         /**
-         * Update Acl
-         * @description Change one that is not built in. Databases follow within seconds.
+         * Update Redis ACL
+         * @description Change an ACL that is not built in. The databases apply the change within seconds.
+         *
+         *     Required role: `admin` or `user_manager`.
          */
         put: operations["update_acl_v1_redis_acls__uid__put"];
         post?: never;
         /**
-         * Delete Acl
-         * @description Remove one that is not built in and that nobody uses.
+         * Delete Redis ACL
+         * @description Delete an ACL that is not built in and that no database uses. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_acl_v1_redis_acls__uid__delete"];
         options?: never;
@@ -3053,13 +3178,13 @@ export interface paths {
         };
         /**
          * List Roles
-         * @description All of them, those first that are built in.
+         * @description Return all roles, the built-in ones first.
          */
         get: operations["list_roles_v1_roles_get"];
         put?: never;
         /**
          * Create Role
-         * @description Add one.
+         * @description Add a role. Required role: `admin` or `user_manager`.
          */
         post: operations["create_role_v1_roles_post"];
         delete?: never;
@@ -3077,18 +3202,20 @@ export interface paths {
         };
         /**
          * Get Role
-         * @description One of them.
+         * @description Return a role.
          */
         get: operations["get_role_v1_roles__uid__get"];
         /**
          * Update Role
-         * @description Change one that is not built in. Databases follow within seconds.
+         * @description Change a role that is not built in. The databases apply the change within seconds.
+         *
+         *     Required role: `admin` or `user_manager`.
          */
         put: operations["update_role_v1_roles__uid__put"];
         post?: never;
         /**
          * Delete Role
-         * @description Remove one that is not built in and that nobody uses.
+         * @description Delete a role that is not built in and not in use. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_role_v1_roles__uid__delete"];
         options?: never;
@@ -3105,13 +3232,15 @@ export interface paths {
         };
         /**
          * List Service Tokens
-         * @description All of them, by name.
+         * @description Return all service tokens, by name. Required role: `admin` or `user_manager`.
          */
         get: operations["list_service_tokens_v1_service_tokens_get"];
         put?: never;
         /**
          * Create Service Token
-         * @description Make one for a program. Only administrators make some that may do everything.
+         * @description Create a service token for a program. Only administrators can create tokens with the role `admin`.
+         *
+         *     Required role: `admin` or `user_manager`.
          */
         post: operations["create_service_token_v1_service_tokens_post"];
         delete?: never;
@@ -3132,7 +3261,9 @@ export interface paths {
         post?: never;
         /**
          * Delete Service Token
-         * @description Remove one; whoever has it is out at once.
+         * @description Delete a service token. Requests and event streams with the token are rejected immediately.
+         *
+         *     Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_service_token_v1_service_tokens__uid__delete"];
         options?: never;
@@ -3148,21 +3279,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Current
-         * @description Who is logged in.
+         * Get session
+         * @description Return the signed-in user.
          */
         get: operations["current_v1_session_get"];
         put?: never;
         /**
-         * Log In
-         * @description Log in; the session lasts 12 hours. 401 `second_factor_required` asks for `code` as well, 401 `password_expired` for
-         *     `new_password`, and 401 `second_factor_missing` for a `secret` and its `code`. What one call asks for is done as a whole or not
-         *     at all.
+         * Sign in
+         * @description Sign in. The session lasts 12 hours.
+         *
+         *     Returns 401 `second_factor_required` if `code` is missing, 401 `password_expired` if `new_password` is required, and 401
+         *     `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. Authenticated
+         *     by the credentials in the body.
          */
         post: operations["log_in_v1_session_post"];
         /**
-         * Log Out
-         * @description Log out: the session is void from now on, wherever its cookie was copied to.
+         * Sign out
+         * @description Sign out. The session ends immediately, including for copies of its cookie.
          */
         delete: operations["log_out_v1_session_delete"];
         options?: never;
@@ -3180,9 +3313,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Propose
-         * @description A new secret for the app of a user who is refused for want of a second factor, by the password. Nothing changes until it is
-         *     sent back with a code.
+         * Create second-factor secret at sign-in
+         * @description Return a new secret for the authenticator app of a user who cannot sign in without a second factor.
+         *
+         *     Nothing changes until the secret is sent back with a code. Authenticated by the user name and password in the body.
          */
         post: operations["propose_v1_session_second_factor_post"];
         delete?: never;
@@ -3199,8 +3333,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Offer
-         * @description Whether one can sign in by it; needs no login.
+         * Get single sign-on option
+         * @description Return whether users can sign in with single sign-on. No credentials are required.
          */
         get: operations["get_offer_v1_session_sso_get"];
         put?: never;
@@ -3219,8 +3353,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Finish
-         * @description The provider has sent the browser back.
+         * Finish single sign-on
+         * @description Complete the sign-in after the provider has redirected the browser back.
          */
         get: operations["finish_v1_session_sso_callback_get"];
         put?: never;
@@ -3239,8 +3373,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Start
-         * @description Send the browser to the provider.
+         * Start single sign-on
+         * @description Redirect the browser to the provider. No credentials are required.
          */
         get: operations["start_v1_session_sso_start_get"];
         put?: never;
@@ -3260,7 +3394,7 @@ export interface paths {
         };
         /**
          * List Shards
-         * @description The shards of all databases.
+         * @description Return the shards of all databases.
          */
         get: operations["list_shards_v1_shards_get"];
         put?: never;
@@ -3281,8 +3415,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fail Over Many
-         * @description Hand the role of several primaries to their replicas.
+         * Fail over several shards
+         * @description Fail over several primaries of one database to their replicas.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["fail_over_many_v1_shards_actions_failover_post"];
         delete?: never;
@@ -3301,8 +3437,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migrate Many
+         * Move several shards
          * @description Move several shards to a node.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["migrate_many_v1_shards_actions_migrate_post"];
         delete?: never;
@@ -3320,7 +3458,7 @@ export interface paths {
         };
         /**
          * List Shard Stats
-         * @description All shards.
+         * @description Return the statistics of all shards.
          */
         get: operations["list_shard_stats_v1_shards_stats_get"];
         put?: never;
@@ -3340,7 +3478,7 @@ export interface paths {
         };
         /**
          * List Last Shard Stats
-         * @description The newest second of all shards, by uid.
+         * @description Return the statistics of all shards of the newest second, by uid.
          */
         get: operations["list_last_shard_stats_v1_shards_stats_last_get"];
         put?: never;
@@ -3360,7 +3498,7 @@ export interface paths {
         };
         /**
          * Get Last Shard Stats
-         * @description The newest second of one shard, under its uid.
+         * @description Return the statistics of a shard of the newest second, by its uid.
          */
         get: operations["get_last_shard_stats_v1_shards_stats_last__uid__get"];
         put?: never;
@@ -3380,7 +3518,7 @@ export interface paths {
         };
         /**
          * Get Shard Stats
-         * @description One shard.
+         * @description Return the statistics of a shard.
          */
         get: operations["get_shard_stats_v1_shards_stats__uid__get"];
         put?: never;
@@ -3400,7 +3538,7 @@ export interface paths {
         };
         /**
          * Get Shard
-         * @description One shard.
+         * @description Return a shard.
          */
         get: operations["get_shard_v1_shards__uid__get"];
         put?: never;
@@ -3421,8 +3559,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fail Over
-         * @description Hand the role of a primary to its replica.
+         * Fail over shard
+         * @description Fail over a primary to its replica.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["fail_over_v1_shards__uid__actions_failover_post"];
         delete?: never;
@@ -3441,8 +3581,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migrate
-         * @description Move a shard to a node. It is copied there, takes over if it is a primary, and the old one is removed.
+         * Move shard
+         * @description Move a shard to a node. The shard is copied; a copy of a primary is promoted; then the old shard is removed.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["migrate_v1_shards__uid__actions_migrate_post"];
         delete?: never;
@@ -3461,8 +3603,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Restart
-         * @description Start a dead shard again from its persistence, or empty; the description says what is lost.
+         * Restart shard
+         * @description Restart a shard that is down, from its persistence files or without data. `description` is the data loss.
+         *
+         *     Required role: `admin`.
          */
         post: operations["restart_v1_shards__uid__actions_restart_post"];
         delete?: never;
@@ -3479,8 +3623,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Clients
-         * @description Connections to the shard, from whom, and what they did last.
+         * List clients of shard
+         * @description Return the client connections of a shard. Returns 409 if the shard does not respond.
          */
         get: operations["get_clients_v1_shards__uid__clients_get"];
         put?: never;
@@ -3499,8 +3643,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Info
-         * @description The shard's INFO, section by section.
+         * Get INFO of shard
+         * @description Return the reply of the shard to INFO, by section. Returns 409 if the shard does not respond.
          */
         get: operations["get_info_v1_shards__uid__info_get"];
         put?: never;
@@ -3519,8 +3663,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Slow Log
-         * @description Commands that took the shard long. For who may edit databases: arguments are keys and data of clients.
+         * Get slow log
+         * @description Return the slow log of a shard. It contains keys and data of clients, so it requires an editor role.
+         *
+         *     Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member` or `db_member`.
          */
         get: operations["get_slow_log_v1_shards__uid__slowlog_get"];
         put?: never;
@@ -3538,7 +3684,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Live samples and changes as server-sent events */
+        /**
+         * Stream samples and changes
+         * @description Stream samples and changes as server-sent events.
+         *
+         *     The stream ends when the login becomes invalid. Returns 503 `busy` if the user has too many open streams.
+         */
         get: operations["stream_v1_stream_get"];
         put?: never;
         post?: never;
@@ -3557,7 +3708,7 @@ export interface paths {
         };
         /**
          * Get Suffixes
-         * @description The console serves no DNS; endpoints are told by address.
+         * @description Return an empty list. The console has no DNS server; endpoints have addresses.
          */
         get: operations["get_suffixes_v1_suffixes_get"];
         put?: never;
@@ -3576,8 +3727,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Timeline
-         * @description Instants in the interval and spans that reach into it, oldest first; the newest ones when there are too many.
+         * List timeline events
+         * @description Return events in the interval, and events that started earlier but reach into it, oldest first.
+         *
+         *     If there are too many, the newest ones are returned. Required role: any role except `none` and `db_viewer`.
          */
         get: operations["timeline_v1_timeline_get"];
         put?: never;
@@ -3597,7 +3750,7 @@ export interface paths {
         };
         /**
          * Get Usage Report
-         * @description What each database takes now: one line of JSON each, and the MD5 of them all as the last line.
+         * @description Return the usage report: one JSON line per database, and the MD5 hash of all lines as the last line.
          */
         get: operations["get_usage_report_v1_usage_report_get"];
         put?: never;
@@ -3617,13 +3770,13 @@ export interface paths {
         };
         /**
          * List Users
-         * @description All users.
+         * @description Return all users. Required role: `admin` or `user_manager`.
          */
         get: operations["list_users_v1_users_get"];
         put?: never;
         /**
          * Create User
-         * @description Add a user; `db_viewer` unless another role is given.
+         * @description Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`.
          */
         post: operations["create_user_v1_users_post"];
         delete?: never;
@@ -3642,8 +3795,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Authorize
-         * @description A token for scripts, against user name and password: by HTTP Basic, or in the body, which then counts alone.
+         * Create token
+         * @description Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence.
          */
         post: operations["authorize_v1_users_authorize_post"];
         delete?: never;
@@ -3662,20 +3815,23 @@ export interface paths {
         get?: never;
         /**
          * Replace Passwords
-         * @description From now on only this password, of oneself or, for administrators, of another user. Ends the user's tokens, and the sessions
-         *     but the one that asks.
+         * @description Replace all passwords of the signed-in user or, for administrators, of another user.
+         *
+         *     Ends the user's tokens, and all sessions except the current one.
          */
         put: operations["replace_passwords_v1_users_password_put"];
         /**
          * Add Password
-         * @description This password as well, of at most five: what logs in with another one goes on. To change a password without a break, add the
-         *     new one, give it to all programs, and remove the old one.
+         * @description Add a password. A user can have up to five. Logins with the other passwords stay valid.
+         *
+         *     To change a password without an interruption, add the new password, update all programs and remove the old password.
          */
         post: operations["add_password_v1_users_password_post"];
         /**
          * Remove Password
-         * @description Not this password any more, unless it is the only one. Ends the sessions and tokens that were begun with it. Wrong ones count
-         *     as failed logins do.
+         * @description Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
+         *
+         *     A wrong password counts as a failed login.
          */
         delete: operations["remove_password_v1_users_password_delete"];
         options?: never;
@@ -3693,8 +3849,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Refresh
-         * @description A new token in place of one that still holds.
+         * Renew token
+         * @description Create a new token from one that is still valid. Requires the token in the `Authorization` header.
          */
         post: operations["refresh_v1_users_refresh_jwt_post"];
         delete?: never;
@@ -3712,19 +3868,20 @@ export interface paths {
         };
         get?: never;
         /**
-         * Switch On
-         * @description Log in with the app's code as well from now on, or with that of another app. Ends one's tokens, and the sessions but the one
-         *     that asks. HTTP Basic is refused then: programs use service tokens.
+         * Turn on two-factor authentication
+         * @description Turn on two-factor authentication for the signed-in user, or replace the authenticator app. Returns the recovery codes.
+         *
+         *     Ends the user's tokens, and all sessions except the current one. HTTP Basic is rejected afterwards; programs use service tokens.
          */
         put: operations["switch_on_v1_users_second_factor_put"];
         /**
-         * Propose
-         * @description A new secret for one's own app.
+         * Create second-factor secret
+         * @description Return a new secret for the authenticator app of the signed-in user. Nothing changes yet.
          */
         post: operations["propose_v1_users_second_factor_post"];
         /**
-         * Switch Off
-         * @description Log in with one's password alone again.
+         * Turn off two-factor authentication
+         * @description Turn off two-factor authentication for the signed-in user. Returns 406 if the policy `second_factor_required` is on.
          */
         delete: operations["switch_off_v1_users_second_factor_delete"];
         options?: never;
@@ -3741,18 +3898,20 @@ export interface paths {
         };
         /**
          * Get User
-         * @description One user.
+         * @description Return a user. Required role: `admin` or `user_manager`.
          */
         get: operations["get_user_v1_users__uid__get"];
         /**
          * Change User
-         * @description Change a user, or oneself. A new password ends the user's tokens, and all sessions but the one that asks.
+         * @description Change a user. A new password ends the user's tokens, and all sessions except the current one.
+         *
+         *     Users can change their own name and password. For other users, requires the role `admin` or `user_manager`.
          */
         put: operations["change_user_v1_users__uid__put"];
         post?: never;
         /**
          * Delete User
-         * @description Remove a user; sessions and tokens end with it.
+         * @description Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_user_v1_users__uid__delete"];
         options?: never;
@@ -3771,8 +3930,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Switch Off Of
-         * @description Switch it off for another user, who has lost the phone and the recovery codes.
+         * Turn off two-factor authentication of user
+         * @description Turn off two-factor authentication for another user, who has lost the authenticator app and the recovery codes.
+         *
+         *     Required role: `admin` or `user_manager`.
          */
         delete: operations["switch_off_of_v1_users__uid__second_factor_delete"];
         options?: never;
@@ -3789,14 +3950,14 @@ export interface paths {
         };
         /**
          * List Sessions
-         * @description Sessions of a user, the last begun first.
+         * @description Return the sessions of a user, newest first. For other users, requires the role `admin` or `user_manager`.
          */
         get: operations["list_sessions_v1_users__uid__sessions_get"];
         put?: never;
         post?: never;
         /**
          * End Sessions
-         * @description End all of a user but the one that asks.
+         * @description End all sessions of a user except the current one. For other users, requires the role `admin` or `user_manager`.
          */
         delete: operations["end_sessions_v1_users__uid__sessions_delete"];
         options?: never;
@@ -3816,7 +3977,7 @@ export interface paths {
         post?: never;
         /**
          * End Session
-         * @description End one, at once.
+         * @description End a session immediately. For sessions of other users, requires the role `admin` or `user_manager`.
          */
         delete: operations["end_session_v1_users__uid__sessions__session_uid__delete"];
         options?: never;
@@ -3833,13 +3994,15 @@ export interface paths {
         };
         /**
          * List Webhooks
-         * @description All of them; secrets are never shown.
+         * @description Return all webhooks, without their secrets. Required role: `admin`.
          */
         get: operations["list_webhooks_v1_webhooks_get"];
         put?: never;
         /**
          * Create Webhook
-         * @description Add one. It is told of what happens from now on: each event in its order, at least once, and of alarms also their end.
+         * @description Add a webhook. It receives new events in order and at least once, and for alarms also their end.
+         *
+         *     Required role: `admin`.
          */
         post: operations["create_webhook_v1_webhooks_post"];
         delete?: never;
@@ -3857,18 +4020,18 @@ export interface paths {
         };
         /**
          * Get Webhook
-         * @description One of them.
+         * @description Return a webhook without its secret. Required role: `admin`.
          */
         get: operations["get_webhook_v1_webhooks__uid__get"];
         /**
          * Update Webhook
-         * @description Change one. What happened while it was not enabled it is not told.
+         * @description Change a webhook. Events that occurred while it was disabled are not sent. Required role: `admin`.
          */
         put: operations["update_webhook_v1_webhooks__uid__put"];
         post?: never;
         /**
          * Delete Webhook
-         * @description Remove one.
+         * @description Delete a webhook. Required role: `admin`.
          */
         delete: operations["delete_webhook_v1_webhooks__uid__delete"];
         options?: never;
@@ -3887,7 +4050,7 @@ export interface paths {
         put?: never;
         /**
          * Test Webhook
-         * @description Send a test message now; 503 `webhook_failed` says what went wrong.
+         * @description Send a test message. Returns 503 `webhook_failed` with the reason if it fails. Required role: `admin`.
          */
         post: operations["test_webhook_v1_webhooks__uid__test_post"];
         delete?: never;
@@ -3905,7 +4068,7 @@ export interface paths {
         };
         /**
          * List Actions
-         * @description Running and recent actions, newest first, with their steps.
+         * @description Return the running and recent actions with their steps, newest first.
          */
         get: operations["list_actions_v2_actions_get"];
         put?: never;
@@ -3925,7 +4088,7 @@ export interface paths {
         };
         /**
          * Get Action
-         * @description One action with its steps.
+         * @description Return an action with its steps. Finished actions are kept for a limited time.
          */
         get: operations["get_action_v2_actions__action_uid__get"];
         put?: never;
@@ -3945,7 +4108,7 @@ export interface paths {
         };
         /**
          * Get Database Health
-         * @description A database with its shards, and what keeps clients from it.
+         * @description Return the health of a database: its shards, and the reasons why clients cannot use it.
          */
         get: operations["get_database_health_v4_bdb__uid__health_get"];
         put?: never;
@@ -3965,7 +4128,7 @@ export interface paths {
         };
         /**
          * Get Cluster Health
-         * @description Nodes, databases and alarms of the cluster.
+         * @description Return the health of nodes and databases, and the active alarms of the cluster.
          */
         get: operations["get_cluster_health_v4_cluster_health_get"];
         put?: never;
@@ -3985,7 +4148,7 @@ export interface paths {
         };
         /**
          * Get Database Health
-         * @description A database with its shards, and what keeps clients from it.
+         * @description Return the health of a database: its shards, and the reasons why clients cannot use it.
          */
         get: operations["get_database_health_v4_db__uid__health_get"];
         put?: never;
@@ -4016,7 +4179,7 @@ export interface components {
         };
         /**
          * AclUpdate
-         * @description What is left out stays.
+         * @description Omitted fields keep their values.
          */
         AclUpdate: {
             /** Acl */
@@ -4026,7 +4189,7 @@ export interface components {
         };
         /**
          * Action
-         * @description An action as /v2 and the stream show it.
+         * @description An action in the format of /v2 and the event stream.
          */
         Action: {
             /**
@@ -4063,7 +4226,7 @@ export interface components {
         Actions: {
             /**
              * Actions
-             * @description Tasks; this console has none yet.
+             * @description Always empty: Shardboard has no tasks.
              */
             actions: {
                 [key: string]: unknown;
@@ -4089,7 +4252,7 @@ export interface components {
         AdditionalInfo: {
             /**
              * Cancellable
-             * @description Whether DELETE /v1/actions/<action_uid> can end it now.
+             * @description Whether `DELETE /v1/actions/<action_uid>` can cancel the action now.
              */
             cancellable: boolean;
             /** Description */
@@ -4098,7 +4261,7 @@ export interface components {
             error?: string;
             /**
              * Eta Seconds
-             * @description How long the copies under way still take, as far as known.
+             * @description Estimated remaining time of the running copies in seconds, if known.
              */
             eta_seconds?: number;
             /** Moves */
@@ -4116,17 +4279,17 @@ export interface components {
             bdb_uid: number;
             /**
              * New
-             * @description Those that serve in the end.
+             * @description Addresses with ports after the change.
              */
             new: string[];
             /**
              * Old
-             * @description Addresses with ports that clients must leave.
+             * @description Addresses with ports that clients have to stop using.
              */
             old: string[];
             /**
              * Sentence
-             * @description What clients have to do, and how long they have.
+             * @description Message about what clients have to do, and until when.
              */
             sentence: string;
         };
@@ -4134,12 +4297,12 @@ export interface components {
         Alert: {
             /**
              * Change Time
-             * @description When it was raised or ended last; without either, when its object came to be.
+             * @description When the alert was last raised or ended; otherwise, when its object was created.
              */
             change_time: string;
             /**
              * Change Value
-             * @description `state` again; of alerts of nodes and the cluster also `global_threshold`.
+             * @description `state` again; for alerts of nodes and the cluster also `global_threshold`.
              */
             change_value: {
                 [key: string]: unknown;
@@ -4153,12 +4316,12 @@ export interface components {
             severity: "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
             /**
              * State
-             * @description Whether it is raised now.
+             * @description Whether the alert is raised.
              */
             state: boolean;
             /**
              * Threshold
-             * @description Of a database's alerts, in the unit of the alert.
+             * @description Threshold in the unit of the alert, for alerts of databases.
              */
             threshold?: string;
         } & {
@@ -4168,7 +4331,7 @@ export interface components {
         Announce: {
             /**
              * Certificate
-             * @description PEM: what the request was signed to, then those above it. Without it a new authority of our own is made.
+             * @description PEM: the signed certificate of the request, followed by the CAs above it. Default: create a new private CA.
              */
             certificate?: string | null;
         };
@@ -4176,7 +4339,7 @@ export interface components {
         Answer: {
             /**
              * Response
-             * @description PONG of PING; the keys of all shards of DBSIZE.
+             * @description `PONG` for PING; the number of keys of all shards for DBSIZE.
              */
             response: string | number;
         };
@@ -4184,12 +4347,12 @@ export interface components {
         AuditCheck: {
             /**
              * Faults
-             * @description The first 20, in sentences.
+             * @description The first 20 problems.
              */
             faults: string[];
             /**
              * First Uid
-             * @description Of the oldest line that is kept; null without any.
+             * @description Uid of the oldest stored line; null if there are no lines.
              */
             first_uid: number | null;
             /** Last Uid */
@@ -4198,7 +4361,7 @@ export interface components {
             lines: number;
             /**
              * Whole
-             * @description Nothing was changed, inserted or removed since the lines were written.
+             * @description Whether no line was changed, inserted or removed.
              */
             whole: boolean;
         };
@@ -4206,22 +4369,22 @@ export interface components {
         AuditLine: {
             /**
              * Code
-             * @description Why it was refused or failed; empty when it was done.
+             * @description Error code; empty if the request succeeded.
              */
             code: string;
             /**
              * Detail
-             * @description What happened, in sentences.
+             * @description Description of what happened.
              */
             detail: string;
             /**
              * Link
-             * @description Seals the line together with the one before it.
+             * @description Hash that links the line to the previous one.
              */
             link: string;
             /**
              * Method
-             * @description Of the request; empty of commands on the console's machine.
+             * @description HTTP method; empty for commands on the console's machine.
              */
             method: string;
             /**
@@ -4231,34 +4394,34 @@ export interface components {
             outcome: "done" | "refused" | "failed";
             /**
              * Path
-             * @description Of the request, or the command.
+             * @description Path of the request, or the command.
              */
             path: string;
             /**
              * Proof
-             * @description How that was proven: password, session, token, service token, join token, shell; empty: not at all.
+             * @description Credential: password, session, token, service token, join token or shell; empty if there was none.
              */
             proof: string;
             /**
              * Source
-             * @description Address that it came from.
+             * @description Source address of the request.
              */
             source: string;
             /** Time */
             time: string;
             /**
              * Time Ms
-             * @description The same in milliseconds since the epoch.
+             * @description Same as `time`, in milliseconds since the epoch.
              */
             time_ms: number;
             /**
              * Uid
-             * @description Numbers the lines without a gap.
+             * @description Number of the line. Numbers have no gaps.
              */
             uid: number;
             /**
              * Username
-             * @description Who; of a refused login who it claimed to be.
+             * @description User name; for a rejected login, the claimed user name.
              */
             username: string;
         };
@@ -4266,12 +4429,12 @@ export interface components {
         AuthorityOut: {
             /**
              * Certificate
-             * @description PEM, then those of the authorities above it as far as they are known.
+             * @description PEM, followed by the known certificates of the CAs above it.
              */
             certificate: string;
             /**
              * External
-             * @description Whether somebody else's authority signed it.
+             * @description Whether an external CA has signed the CA.
              */
             external: boolean;
             /**
@@ -4283,7 +4446,7 @@ export interface components {
             issuer: string;
             /**
              * Root Known
-             * @description Whether the topmost authority is among its certificates; else clients that do not have it cannot check.
+             * @description Whether the root is among its certificates; otherwise, clients without the root cannot verify the chain.
              */
             root_known: boolean;
             /** Subject */
@@ -4296,7 +4459,7 @@ export interface components {
             /**
              * Valid Until
              * Format: date-time
-             * @description Also of those above it: whichever ends first.
+             * @description End of validity, including the CAs above it.
              */
             valid_until: string;
         };
@@ -4306,51 +4469,51 @@ export interface components {
             access_token: string;
             /**
              * Jwt
-             * @description The same, for clients that call it so.
+             * @description Same as `access_token`, for other clients.
              */
             jwt: string;
         };
         /**
          * Bdb
-         * @description The fields used most; replies carry all of the REST reference's.
+         * @description The most used fields. Replies contain all fields of the Redis Enterprise REST API.
          */
         Bdb: {
             /**
              * Action Uid
-             * @description Running action; absent when idle.
+             * @description Uid of the running action; missing if there is none.
              */
             action_uid?: string;
             /**
              * Aof Policy
-             * @description When the append-only file is flushed to disk.
+             * @description When the append-only file is written to disk.
              * @enum {string}
              */
             aof_policy: "appendfsync-every-sec" | "appendfsync-always";
             /**
              * Authentication
-             * @description Whether clients need a password; told to everybody, unlike the password.
+             * @description Whether clients need a password. Unlike the password, all users see it.
              */
             authentication: boolean;
             /**
              * Authentication Redis Pass
-             * @description Empty for users who may not edit the database. The first of its passwords; the others are not shown.
+             * @description First password of the default user; the others are not returned. Empty for users who cannot edit the database.
              */
             authentication_redis_pass: string;
             /**
              * Bigstore
-             * @description On flash: memory_size is RAM and flash together.
+             * @description Whether the database is on flash: memory_size is the sum of RAM and flash.
              */
             bigstore: boolean;
             /**
              * Bigstore Ram Size
-             * @description Bytes of memory_size that may be RAM; 0 when not on flash.
+             * @description RAM limit in bytes, as a part of memory_size; 0 if the database is not on flash.
              */
             bigstore_ram_size: number;
             /** Created Time */
             created_time: string;
             /**
              * Data Persistence
-             * @description How data is kept on disk.
+             * @description Persistence of data on disk.
              * @enum {string}
              */
             data_persistence: "disabled" | "snapshot" | "aof";
@@ -4360,13 +4523,13 @@ export interface components {
             endpoints: components["schemas"]["Endpoint"][];
             /**
              * Eviction Policy
-             * @description What gives way when memory_size is reached.
+             * @description Which keys are evicted when memory_size is reached.
              * @enum {string}
              */
             eviction_policy: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
             /**
              * Incomplete Changes
-             * @description Fields of an earlier change that may not have reached all shards; the next change brings them along, and one without a difference, `{}`, tries again (ours).
+             * @description Fields of an earlier change that may not have reached all shards. The next change includes them; an empty change, `{}`, retries them (extension).
              */
             incomplete_changes: string[];
             /**
@@ -4378,7 +4541,7 @@ export interface components {
             last_changed_time: string;
             /**
              * Memory Size
-             * @description Bytes for the whole database, replicas included; 0 = no limit.
+             * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              */
             memory_size: number;
             /** Name */
@@ -4387,22 +4550,22 @@ export interface components {
             oss_cluster: boolean;
             /**
              * Passwords Count
-             * @description By how many passwords the default user gets in (ours).
+             * @description Number of passwords of the default user (extension).
              */
             passwords_count: number;
             /**
              * Port
-             * @description As asked for: 0 when assigned. The real one is in endpoints.
+             * @description Requested port; 0 if the console assigned it. `endpoints` contains the assigned port.
              */
             port: number;
             /**
              * Primaries Down
-             * @description How many of these are primaries: their slots are not served.
+             * @description Number of these that are primaries. Their slots are not served.
              */
             primaries_down: number;
             /**
              * Progress
-             * @description 0-100 while an action runs on the database, else 100.
+             * @description 0-100 while an action runs on the database, otherwise 100.
              */
             progress: number;
             /**
@@ -4417,7 +4580,7 @@ export interface components {
             replication: boolean;
             /**
              * Reshard Preview
-             * @description Of a dry run of another shards_count: what it would cost (ours).
+             * @description Estimated cost, in a dry run that changes shards_count (extension).
              */
             reshard_preview?: components["schemas"]["ReshardPreview"];
             /** Roles Permissions */
@@ -4430,22 +4593,22 @@ export interface components {
             sharding: boolean;
             /**
              * Shards Count
-             * @description Primaries.
+             * @description Number of primaries.
              */
             shards_count: number;
             /**
              * Shards Down
-             * @description Shards whose process does not run or does not answer.
+             * @description Number of shards whose process does not run or does not respond.
              */
             shards_down: number;
             /**
              * Shards In Sync
-             * @description Shards that run and, being replicas, have caught up.
+             * @description Number of running primaries, and of replicas that are in sync.
              */
             shards_in_sync: number;
             /**
              * Shards Placement
-             * @description dense: on few nodes; sparse: spread over all.
+             * @description `dense`: on few nodes; `sparse`: on all nodes.
              * @enum {string}
              */
             shards_placement: "dense" | "sparse";
@@ -4455,20 +4618,20 @@ export interface components {
             snapshot_policy: components["schemas"]["SnapshotPoint"][];
             /**
              * Status
-             * @description State of the database's life.
+             * @description Status of the database.
              * @enum {string}
              */
             status: "pending" | "active" | "active-change-pending" | "delete-pending" | "creation-failed";
             /**
              * Status Detail
-             * @description One sentence, for example why the creation failed; else empty.
+             * @description Message, for example why the creation failed; otherwise empty.
              */
             status_detail: string;
             /** Tags */
             tags: components["schemas"]["Tag"][];
             /**
              * Traffic Manually Disabled
-             * @description Its endpoints are closed by `stop_traffic`.
+             * @description Whether `stop_traffic` has closed the endpoints.
              */
             traffic_manually_disabled: boolean;
             /** Type */
@@ -4482,93 +4645,93 @@ export interface components {
         };
         /**
          * BdbAlertSetting
-         * @description What is left out stays.
+         * @description Omitted fields keep their values.
          */
         BdbAlertSetting: {
             /** Enabled */
             enabled?: boolean | null;
             /**
              * Threshold
-             * @description bdb_size: percent of the memory limit; throughput: requests per second; latency: microseconds.
+             * @description Unit: `bdb_size` percent of the memory limit, `throughput` requests per second, `latency` microseconds.
              */
             threshold?: string | null;
         };
         /**
          * BdbAlertSettings
-         * @description By name of the alert.
+         * @description Settings by alert name.
          */
         BdbAlertSettings: {
             [key: string]: components["schemas"]["BdbAlertSetting"];
         };
         /**
          * BdbCreate
-         * @description A new database. Only name and memory_size are needed.
+         * @description A new database. Only `name` and `memory_size` are required.
          */
         BdbCreate: {
             /**
              * Aof Policy
-             * @description When the append-only file is flushed to disk.
+             * @description When the append-only file is written to disk.
              * @default appendfsync-every-sec
              * @enum {string}
              */
             aof_policy?: "appendfsync-every-sec" | "appendfsync-always";
             /**
              * Authentication Redis Pass
-             * @description Password of the default user; empty = none.
+             * @description Password of the default user; empty = no password.
              * @default
              */
             authentication_redis_pass?: string;
             /**
              * Avoid Nodes
-             * @description Node uids that get no shard.
+             * @description Uids of nodes that must not get a shard.
              * @default []
              */
             avoid_nodes?: string[];
             /**
              * Bigstore
-             * @description On flash: values that are used little leave the RAM. Only when creating.
+             * @description Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.
              * @default false
              */
             bigstore?: boolean;
             /**
              * Bigstore Ram Size
-             * @description Bytes of memory_size that may be RAM, 10 % to 100 % of it; 0 = 10 %. For databases on flash.
+             * @description RAM limit of a database on flash in bytes, 10 % to 100 % of memory_size; 0 = 10 %.
              * @default 0
              */
             bigstore_ram_size?: number;
             /**
              * Data Persistence
-             * @description How data is kept on disk.
+             * @description Persistence of data on disk.
              * @default disabled
              * @enum {string}
              */
             data_persistence?: "disabled" | "snapshot" | "aof";
             /**
              * Eviction Policy
-             * @description What gives way when memory_size is reached.
+             * @description Which keys are evicted when memory_size is reached.
              * @default volatile-lru
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
             /**
              * Io Threads
-             * @description Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; 0 = chosen by the console.
+             * @description Threads of each shard that read requests and write replies; 1 = off, 0 = chosen by the console; at most the number of cores of its nodes.
              * @default 0
              */
             io_threads?: number;
             /**
              * Memory Size
-             * @description Bytes for the whole database, replicas included; 0 = no limit.
+             * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              */
             memory_size: number;
             /**
              * Name
-             * @description 1-63 letters, digits and hyphens; begins and ends alphanumeric.
+             * @description 1-63 letters, digits and hyphens; alphanumeric at both ends.
              */
             name: string;
             /**
              * Oss Cluster
-             * @description Clients speak the cluster protocol to the shards.
+             * @description Clients use the cluster protocol.
              * @default false
              */
             oss_cluster?: boolean;
@@ -4587,37 +4750,37 @@ export interface components {
             proxy_policy?: "single" | "all-master-shards" | "all-nodes";
             /**
              * Replication
-             * @description One replica for each primary, on another node.
+             * @description Whether each primary has a replica, on another node.
              * @default false
              */
             replication?: boolean;
             /**
              * Roles Permissions
-             * @description Which roles are let in, and by which rules; each role once.
+             * @description Roles with access to the data, with a Redis ACL each. A role can appear only once.
              * @default []
              */
             roles_permissions?: components["schemas"]["RolePermission"][];
             /**
              * Shard Key Regex
-             * @description Hashing policy; the standard one (hash tags in braces) when left out.
+             * @description Hashing policy. Default: the standard policy (hash tags in braces).
              * @default []
              */
             shard_key_regex?: components["schemas"]["RegexRule"][];
             /**
              * Sharding
-             * @description Spread the keys over several shards.
+             * @description Distribute the keys over several shards.
              * @default false
              */
             sharding?: boolean;
             /**
              * Shards Count
-             * @description Primaries.
+             * @description Number of primaries.
              * @default 1
              */
             shards_count?: number;
             /**
              * Shards Placement
-             * @description dense: on few nodes; sparse: spread over all.
+             * @description `dense`: on few nodes; `sparse`: on all nodes.
              * @default dense
              * @enum {string}
              */
@@ -4629,7 +4792,7 @@ export interface components {
             snapshot_policy?: components["schemas"]["SnapshotPoint"][];
             /**
              * Tags
-             * @description At most 30.
+             * @description At most 30 tags.
              * @default []
              */
             tags?: components["schemas"]["Tag"][];
@@ -4640,13 +4803,13 @@ export interface components {
             type?: string;
             /**
              * Uid
-             * @description Only when creating; 0 = chosen by the console.
+             * @description Only in requests that create a database; 0 = assigned by the console.
              * @default 0
              */
             uid?: number;
             /**
              * Use Nodes
-             * @description Node uids to choose from; empty = all.
+             * @description Uids of nodes that can get a shard; empty = all.
              * @default []
              */
             use_nodes?: string[];
@@ -4655,75 +4818,75 @@ export interface components {
         };
         /**
          * BdbUpdate
-         * @description Fields to change. Those of the REST reference that have no effect yet are kept and sent back.
+         * @description Fields to change. Fields of the Redis Enterprise REST API without effect are stored and returned.
          */
         BdbUpdate: {
             /**
              * Aof Policy
-             * @description When the append-only file is flushed to disk.
+             * @description When the append-only file is written to disk.
              * @default appendfsync-every-sec
              * @enum {string}
              */
             aof_policy?: "appendfsync-every-sec" | "appendfsync-always";
             /**
              * Authentication Redis Pass
-             * @description Password of the default user; empty = none.
+             * @description Password of the default user; empty = no password.
              * @default
              */
             authentication_redis_pass?: string;
             /**
              * Avoid Nodes
-             * @description Node uids that get no shard.
+             * @description Uids of nodes that must not get a shard.
              * @default []
              */
             avoid_nodes?: string[];
             /**
              * Bigstore
-             * @description On flash: values that are used little leave the RAM. Only when creating.
+             * @description Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.
              * @default false
              */
             bigstore?: boolean;
             /**
              * Bigstore Ram Size
-             * @description Bytes of memory_size that may be RAM, 10 % to 100 % of it; 0 = 10 %. For databases on flash.
+             * @description RAM limit of a database on flash in bytes, 10 % to 100 % of memory_size; 0 = 10 %.
              * @default 0
              */
             bigstore_ram_size?: number;
             /**
              * Data Persistence
-             * @description How data is kept on disk.
+             * @description Persistence of data on disk.
              * @default disabled
              * @enum {string}
              */
             data_persistence?: "disabled" | "snapshot" | "aof";
             /**
              * Eviction Policy
-             * @description What gives way when memory_size is reached.
+             * @description Which keys are evicted when memory_size is reached.
              * @default volatile-lru
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
             /**
              * Io Threads
-             * @description Threads of each shard that read requests and write replies, 1 = off, at most the cores of its nodes; 0 = chosen by the console.
+             * @description Threads of each shard that read requests and write replies; 1 = off, 0 = chosen by the console; at most the number of cores of its nodes.
              * @default 0
              */
             io_threads?: number;
             /**
              * Memory Size
-             * @description Bytes for the whole database, replicas included; 0 = no limit.
+             * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              * @default 0
              */
             memory_size?: number;
             /**
              * Name
-             * @description 1-63 letters, digits and hyphens; begins and ends alphanumeric.
+             * @description 1-63 letters, digits and hyphens; alphanumeric at both ends.
              * @default
              */
             name?: string;
             /**
              * Oss Cluster
-             * @description Clients speak the cluster protocol to the shards.
+             * @description Clients use the cluster protocol.
              * @default false
              */
             oss_cluster?: boolean;
@@ -4742,37 +4905,37 @@ export interface components {
             proxy_policy?: "single" | "all-master-shards" | "all-nodes";
             /**
              * Replication
-             * @description One replica for each primary, on another node.
+             * @description Whether each primary has a replica, on another node.
              * @default false
              */
             replication?: boolean;
             /**
              * Roles Permissions
-             * @description Which roles are let in, and by which rules; each role once.
+             * @description Roles with access to the data, with a Redis ACL each. A role can appear only once.
              * @default []
              */
             roles_permissions?: components["schemas"]["RolePermission"][];
             /**
              * Shard Key Regex
-             * @description Hashing policy; the standard one (hash tags in braces) when left out.
+             * @description Hashing policy. Default: the standard policy (hash tags in braces).
              * @default []
              */
             shard_key_regex?: components["schemas"]["RegexRule"][];
             /**
              * Sharding
-             * @description Spread the keys over several shards.
+             * @description Distribute the keys over several shards.
              * @default false
              */
             sharding?: boolean;
             /**
              * Shards Count
-             * @description Primaries.
+             * @description Number of primaries.
              * @default 1
              */
             shards_count?: number;
             /**
              * Shards Placement
-             * @description dense: on few nodes; sparse: spread over all.
+             * @description `dense`: on few nodes; `sparse`: on all nodes.
              * @default dense
              * @enum {string}
              */
@@ -4784,7 +4947,7 @@ export interface components {
             snapshot_policy?: components["schemas"]["SnapshotPoint"][];
             /**
              * Tags
-             * @description At most 30.
+             * @description At most 30 tags.
              * @default []
              */
             tags?: components["schemas"]["Tag"][];
@@ -4795,13 +4958,13 @@ export interface components {
             type?: string;
             /**
              * Uid
-             * @description Only when creating; 0 = chosen by the console.
+             * @description Only in requests that create a database; 0 = assigned by the console.
              * @default 0
              */
             uid?: number;
             /**
              * Use Nodes
-             * @description Node uids to choose from; empty = all.
+             * @description Uids of nodes that can get a shard; empty = all.
              * @default []
              */
             use_nodes?: string[];
@@ -4810,7 +4973,7 @@ export interface components {
         };
         /**
          * Benchmark
-         * @description A run.
+         * @description A benchmark run.
          */
         Benchmark: {
             /** Action Uid */
@@ -4823,13 +4986,13 @@ export interface components {
             created_time: string;
             /**
              * Detail
-             * @description One sentence, for example why it failed; else empty.
+             * @description Message, for example why the run failed; otherwise empty.
              */
             detail: string;
             drill: components["schemas"]["PlannedDrill"] | null;
             /**
              * Facts
-             * @description Database, engine and machines as they were.
+             * @description Database, engine and machines at the time of the run.
              */
             facts: {
                 [key: string]: unknown;
@@ -4848,7 +5011,7 @@ export interface components {
             originator: string;
             /**
              * Phase
-             * @description Index of the phase that runs; null when none does.
+             * @description Index of the running phase; null if none is running.
              */
             phase: number | null;
             /** Phases */
@@ -4872,13 +5035,13 @@ export interface components {
              * @enum {string}
              */
             status: "queued" | "running" | "completed" | "failed" | "stopped";
-            /** @description null until it has ended. */
+            /** @description Results; null until the run has ended. */
             summary: components["schemas"]["Summary"] | null;
             /** Tags */
             tags: components["schemas"]["Tag"][];
             /**
              * Time Left
-             * @description Seconds, as far as the phases say how long they take.
+             * @description Estimated remaining time in seconds; null if a phase has no fixed duration.
              */
             time_left: number | null;
             /**
@@ -4894,20 +5057,20 @@ export interface components {
         };
         /**
          * BenchmarkCreate
-         * @description A run. What it does is said by `workload` or `command_line`, and by `phases` when there are several parts.
+         * @description A benchmark run. Set `workload` or `command_line`, and `phases` if the run has several.
          */
         BenchmarkCreate: {
             /** Bdb Uid */
             bdb_uid: number;
             /**
              * Command Line
-             * @description A memtier_benchmark command line as text, instead of workload. What it says of the target is ignored.
+             * @description A memtier_benchmark command line, instead of `workload`. Options about the target are ignored.
              */
             command_line?: string | null;
             drill?: components["schemas"]["PlannedDrill"] | null;
             /**
              * Load Nodes
-             * @description Uids of the nodes that put the load; the console chooses one when empty.
+             * @description Uids of the nodes that generate the load; empty: the console chooses one.
              * @default []
              */
             load_nodes?: number[];
@@ -4923,30 +5086,30 @@ export interface components {
             notes?: string;
             /**
              * Overwrite
-             * @description Go on although keys that are not of a benchmark may be overwritten, or memory run out.
+             * @description Confirm that the run may overwrite keys that are not from a benchmark, or exceed the memory.
              * @default false
              */
             overwrite?: boolean;
             /**
              * Password In Arguments
-             * @description Agree that memtier_benchmark gets the database's password as an argument, which others on its node can read.
+             * @description Confirm that memtier_benchmark gets the database password as an argument, which other users of the node can read.
              * @default false
              */
             password_in_arguments?: boolean;
             /**
              * Phases
-             * @description One after the other; the last is measured.
+             * @description Phases, executed one after the other. The last one is measured.
              * @default []
              */
             phases?: components["schemas"]["Phase"][];
             /**
              * Repetitions
-             * @description How often the last phase runs; once when left out.
+             * @description Number of repetitions of the last phase. Default: 1.
              */
             repetitions?: number | null;
             /**
              * Scenario
-             * @description The library's scenario that this was made from.
+             * @description Name of the scenario that the run is based on.
              * @default
              */
             scenario?: string;
@@ -4958,7 +5121,7 @@ export interface components {
             tags?: components["schemas"]["Tag"][];
             /**
              * Tool
-             * @description The load generator; memtier_benchmark where it is on the PATH of the load nodes' agents.
+             * @description Load generator. memtier_benchmark must be on the PATH of the load nodes' agents.
              * @default shardboard-load
              * @enum {string}
              */
@@ -4979,7 +5142,7 @@ export interface components {
         };
         /**
          * BlueprintNode
-         * @description A node that holds a shard of a pair.
+         * @description A node with a shard of a pair.
          */
         BlueprintNode: {
             /** Node Uid */
@@ -5005,7 +5168,7 @@ export interface components {
         };
         /**
          * Bootstrap
-         * @description The form without the action in the path.
+         * @description Body of the request without the action in the path.
          */
         Bootstrap: {
             /** Action */
@@ -5049,47 +5212,47 @@ export interface components {
         Certificates: {
             /**
              * Api Cert
-             * @description PEM, with its chain: what the page and the REST API show.
+             * @description Certificate of the web UI and the REST API, with its chain (PEM).
              */
             api_cert: string;
             /**
              * Ca Cert
-             * @description PEM of the console's own authority.
+             * @description Certificate of the console's CA (PEM).
              */
             ca_cert: string;
             /**
              * Cm Cert
-             * @description The same: the page is served by it.
+             * @description Same as `api_cert`.
              */
             cm_cert: string;
-            /** @description What api_cert says. */
+            /** @description Contents of `api_cert`. */
             console: components["schemas"]["OfConsole"];
             /**
              * Data Internode Encryption
-             * @description Of databases whose shards speak TLS with each other.
+             * @description Certificates of databases whose shards use TLS between nodes.
              */
             data_internode_encryption: components["schemas"]["OfBdb"][];
             /**
              * Metrics Exporter Cert
-             * @description The same.
+             * @description Same as `api_cert`.
              */
             metrics_exporter_cert: string;
         };
         /**
          * Check
-         * @description One setting of the machine.
+         * @description A setting of the machine and whether it is good.
          */
         Check: {
             /**
              * Costs
-             * @description What a wrong value costs.
+             * @description Effect of a wrong value.
              */
             costs: string;
             /** Good */
             good: boolean;
             /**
              * Mends
-             * @description The line that mends it.
+             * @description Command that fixes the setting.
              */
             mends: string;
             /** Name */
@@ -5119,7 +5282,7 @@ export interface components {
         ClusterPart: {
             /**
              * Name
-             * @description Host name of the cluster, RFC 1123, at most 64 characters.
+             * @description Host name of the cluster (RFC 1123), at most 64 characters.
              */
             name: string;
         };
@@ -5137,12 +5300,12 @@ export interface components {
         };
         /**
          * ClusterUpdate
-         * @description Fields of the cluster to change. Read-only and unknown ones are ignored; of an object only the given members change.
+         * @description Fields of the cluster to change. Read-only and unknown fields are ignored. In objects, only the given members change.
          */
         ClusterUpdate: {
             /**
              * Reserved Ports
-             * @description Ports that no database may get.
+             * @description Ports that databases cannot use.
              * @default []
              */
             reserved_ports?: number[];
@@ -5151,7 +5314,7 @@ export interface components {
         };
         /**
          * Columns
-         * @description Columns over time: `count` intervals of `step` seconds from `from` on; null = gap.
+         * @description Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap.
          */
         Columns: {
             /** Count */
@@ -5162,7 +5325,7 @@ export interface components {
             metrics: string[];
             /**
              * Series
-             * @description By uid, one list per metric.
+             * @description One list per metric, by uid.
              */
             series: {
                 [key: string]: (number | null)[][];
@@ -5172,12 +5335,12 @@ export interface components {
         };
         /**
          * Command
-         * @description A command in place of SET and GET.
+         * @description A custom command instead of SET and GET.
          */
         "Command-Output": {
             /**
              * Command
-             * @description __key__ and __data__ are filled in.
+             * @description The generator replaces `__key__` and `__data__`.
              */
             command: string;
             /**
@@ -5194,7 +5357,7 @@ export interface components {
         };
         /**
          * CommandLine
-         * @description Text to be understood.
+         * @description A command line to parse.
          */
         CommandLine: {
             /** Command Line */
@@ -5207,7 +5370,7 @@ export interface components {
         CommandNode: {
             /**
              * Detail
-             * @description Why its proxy told nothing; else empty.
+             * @description Reason why its proxy returned no data; otherwise empty.
              */
             detail: string;
             /** Node Uid */
@@ -5217,32 +5380,32 @@ export interface components {
         CommandRow: {
             /**
              * Avg Latency
-             * @description Milliseconds from a request's arrival until its reply left; absent where no shard answered.
+             * @description Milliseconds from the arrival of a request until its reply is sent; missing if no shard replied.
              */
             avg_latency?: number;
             /**
              * Calls Per Second
-             * @description Replies to clients, errors included.
+             * @description Replies to clients, including errors.
              */
             calls_per_second: number;
             /**
              * Errors Per Second
-             * @description Replies that were errors, of a shard's making or of the endpoint's.
+             * @description Error replies of shards and of the endpoint.
              */
             errors_per_second: number;
             /**
              * Name
-             * @description Lower case; `unknown`: all that the engine does not know.
+             * @description Name in lower case; `unknown`: all commands that the engine does not support.
              */
             name: string;
             /**
              * P50 Latency
-             * @description Milliseconds, at most 3 % too high; absent as the average is.
+             * @description Milliseconds, at most 3 % too high; missing if no shard replied.
              */
             p50_latency?: number;
             /**
              * P99 Latency
-             * @description Milliseconds, at most 3 % too high; absent as the average is.
+             * @description Milliseconds, at most 3 % too high; missing if no shard replied.
              */
             p99_latency?: number;
         };
@@ -5252,12 +5415,12 @@ export interface components {
             name: string;
             /**
              * Percentiles
-             * @description Of all repetitions of the last phase; empty where it is not known.
+             * @description Latency by percentile over all repetitions of the last phase; empty if it is unknown.
              */
             percentiles: components["schemas"]["Percentile"][];
             /**
              * Repetitions
-             * @description Of the last phase, as far as they were measured.
+             * @description Number of measured repetitions of the last phase.
              */
             repetitions: number;
             /** Status */
@@ -5276,7 +5439,7 @@ export interface components {
         };
         /**
          * Concern
-         * @description Something to know before the run.
+         * @description A problem that the preflight check has found.
          */
         Concern: {
             /**
@@ -5286,7 +5449,7 @@ export interface components {
             agree: "overwrite" | "password_in_arguments";
             /**
              * Blocks
-             * @description The run is refused unless it is ordered with the field that `agree` names.
+             * @description Whether the run is rejected unless the field that `agree` names is set.
              */
             blocks: boolean;
             /** Code */
@@ -5298,17 +5461,17 @@ export interface components {
         Confirmed: {
             /**
              * Code
-             * @description What the app shows for the secret.
+             * @description Code that the authenticator app shows for the secret.
              */
             code: string;
             /**
              * Password
-             * @description One's own.
+             * @description Current password of the user.
              */
             password: string;
             /**
              * Present Code
-             * @description Of the second factor that there is: the app's, or a recovery code.
+             * @description Code of the current second factor: from the authenticator app, or a recovery code.
              */
             present_code?: string | null;
             /** Secret */
@@ -5316,22 +5479,22 @@ export interface components {
         };
         /** ConsoleAuthority */
         ConsoleAuthority: {
-            /** @description While it is announced. */
+            /** @description The next CA, while it is announced. */
             following: components["schemas"]["AuthorityOut"] | null;
-            /** @description While certificates of the present one are brought to all nodes. */
+            /** @description The previous CA, until all nodes use the current one. */
             former: components["schemas"]["AuthorityOut"] | null;
             /**
              * Nodes
-             * @description While it is being replaced: how far each node is. Else those whose agents were not told that it is over.
+             * @description During a replacement: all nodes with their progress. Otherwise: nodes that still have to confirm its end.
              */
             nodes: components["schemas"]["NodeOut"][];
-            /** @description What signs today. */
+            /** @description The CA that signs new certificates. */
             present: components["schemas"]["AuthorityOut"];
-            /** @description While one is open. */
+            /** @description The open certificate signing request. */
             request: components["schemas"]["RequestOut"] | null;
             /**
              * Step
-             * @description Of replacing it: announced, then shown; empty when it is not being replaced.
+             * @description Step of the replacement: `announced`, then `shown`; empty if the CA is not being replaced.
              * @enum {string}
              */
             step: "" | "announced" | "shown";
@@ -5345,12 +5508,12 @@ export interface components {
         CurvePoint: {
             /**
              * Hit Ratio
-             * @description Expected share of fetches and writes whose value is in RAM, 0-1.
+             * @description Expected ratio of reads and writes whose value is in RAM, 0-1.
              */
             hit_ratio: number;
             /**
              * Ram Size
-             * @description Bytes for the whole database, replicas included, as bigstore_ram_size.
+             * @description RAM of the database in bytes, including replicas, as in `bigstore_ram_size`.
              */
             ram_size: number;
         };
@@ -5399,7 +5562,7 @@ export interface components {
         };
         /**
          * DatabaseInfo
-         * @description A database in the report of its cluster.
+         * @description A database in the report of the cluster.
          */
         DatabaseInfo: {
             /** Detailed Status */
@@ -5421,47 +5584,47 @@ export interface components {
         };
         /**
          * Difference
-         * @description Of a run from the first.
+         * @description Difference of a run from the first run.
          */
         Difference: {
             /**
              * Noise
-             * @description How much the ratio may differ from 1 by chance.
+             * @description Deviation of the ratio from 1 that can be random.
              */
             noise: number | null;
             /** Ratio */
             ratio: number;
             /**
              * Stands Out
-             * @description Whether it is more than the noise between repetitions; null when a run has only one.
+             * @description Whether the difference exceeds the variation between repetitions; null if a run has only one repetition.
              */
             stands_out: boolean | null;
         };
         /**
          * DrillOrder
-         * @description A fault to rehearse on one node.
+         * @description Fault to inject on a node.
          */
         DrillOrder: {
             /**
              * Confirm
-             * @description The words "node <uid>", typed by who orders it.
+             * @description Confirmation: the words "node <uid>".
              */
             confirm: string;
             /**
              * Kind
-             * @description `kill` needs systemd, `cut_off` the right to change routes, `slow_network` that to filter packets; where that is missing the action says so.
+             * @description `kill` requires systemd, `cut_off` the permission to change routes, and `slow_network` the permission to filter packets. If a requirement is missing, the action fails with that reason.
              * @enum {string}
              */
             kind: "reboot" | "kill" | "freeze" | "cut_off" | "slow_network" | "kill_shard" | "freeze_shard";
             /**
              * Seconds
-             * @description How long the node or shard stays away.
+             * @description Duration of the fault in seconds.
              * @default 20
              */
             seconds?: number;
             /**
              * Shard Uid
-             * @description For the drills of one shard.
+             * @description Uid of the shard; required for `kill_shard` and `freeze_shard`.
              */
             shard_uid?: string | null;
         };
@@ -5493,7 +5656,7 @@ export interface components {
             dns_name: string;
             /**
              * Old Addr
-             * @description Addresses that clients must leave, while they answer (ours).
+             * @description Addresses that still work but that clients have to stop using (extension).
              */
             old_addr: components["schemas"]["OldAddress"][];
             /** Oss Cluster Api Preferred Endpoint Type */
@@ -5516,17 +5679,17 @@ export interface components {
             bdb_uid: number;
             /**
              * Commands
-             * @description The most used ones, the highest rate first.
+             * @description Most used commands, those with the highest rate first.
              */
             commands: components["schemas"]["CommandRow"][];
             /**
              * Detail
-             * @description One sentence when not all proxies told; else empty.
+             * @description Message if some proxies returned no data; otherwise empty.
              */
             detail: string;
             /**
              * Interval
-             * @description Seconds that the figures are of, up to 60; absent where no proxy told.
+             * @description Duration in seconds that the rates cover, up to 60; missing if no proxy returned data.
              */
             interval?: number;
             /** Nodes */
@@ -5559,7 +5722,7 @@ export interface components {
             threads: number | null;
             /**
              * Uid
-             * @description Of the node.
+             * @description Uid of the node.
              */
             uid: number;
         };
@@ -5590,7 +5753,7 @@ export interface components {
         EngineInfo: {
             /**
              * Sections
-             * @description Values by section and name, as the engine tells them.
+             * @description Values by section and name, as the engine returns them.
              */
             sections: {
                 [key: string]: {
@@ -5604,28 +5767,28 @@ export interface components {
         Error: {
             /**
              * Description
-             * @description A sentence for a person.
+             * @description Message for users.
              */
             description: string;
             /**
              * Error Code
-             * @description Stable and machine readable.
+             * @description Stable, machine-readable code.
              */
             error_code: string;
             /**
              * Field
-             * @description The field at fault, if it is one.
+             * @description The invalid field, if there is one.
              */
             field?: string;
             /**
              * Message
-             * @description The same sentence.
+             * @description Same as `description`.
              */
             message: string;
         };
         /**
          * Event
-         * @description Details of the event type come as further members.
+         * @description An event. It has additional members, which depend on its type.
          */
         Event: {
             /** Action Uid */
@@ -5636,7 +5799,7 @@ export interface components {
             description: string;
             /**
              * Ended At
-             * @description Set when the event was a span and has ended.
+             * @description End of an event with a duration; missing until it has ended.
              */
             ended_at?: string;
             /** Ended Ms */
@@ -5661,7 +5824,7 @@ export interface components {
             time: string;
             /**
              * Time Ms
-             * @description The same in milliseconds since the epoch: seconds are too coarse for a failover.
+             * @description Same as `time`, in milliseconds since the epoch.
              */
             time_ms: number;
             /** Type */
@@ -5673,7 +5836,7 @@ export interface components {
         };
         /**
          * FailoverOrder
-         * @description The reference's body; `force` is ours.
+         * @description Body of a failover request. `force` is an extension of the Redis Enterprise REST API.
          */
         FailoverOrder: {
             /**
@@ -5683,7 +5846,7 @@ export interface components {
             dry_run?: boolean;
             /**
              * Force
-             * @description Do not wait for the primary to hand over; what it has not sent is lost.
+             * @description Promote the replica without waiting for the primary. Writes that were not replicated are lost.
              * @default false
              */
             force?: boolean;
@@ -5699,7 +5862,7 @@ export interface components {
         Figure: {
             /**
              * Differences
-             * @description From the second run on.
+             * @description One entry per run, starting with the second.
              */
             differences: (components["schemas"]["Difference"] | null)[];
             /** Name */
@@ -5709,19 +5872,19 @@ export interface components {
         };
         /**
          * Generator
-         * @description How the load generators themselves did: figures of one that has no processor left are about it, not the database.
+         * @description State of the load generators. If they have no CPU time left, the measurements do not describe the database.
          */
         Generator: {
             /**
              * Busiest Thread Cpu
-             * @description 0-1, of the busiest thread in its busiest second.
+             * @description CPU usage of the busiest thread in its busiest second, 0-1.
              */
             busiest_thread_cpu: number | null;
             /** Is Bottleneck */
             is_bottleneck: boolean;
             /**
              * Schedule Lag Ms
-             * @description Open loop: how late requests were sent at most.
+             * @description Maximum delay of requests behind the schedule (open loop) in milliseconds.
              */
             schedule_lag_ms: number | null;
         };
@@ -5731,7 +5894,7 @@ export interface components {
             group: string;
             /**
              * Role Uid
-             * @description Of /v1/roles.
+             * @description Uid of a role of /v1/roles.
              */
             role_uid: number;
         };
@@ -5742,14 +5905,14 @@ export interface components {
         };
         /**
          * Health
-         * @description The alarms that are raised now.
+         * @description Active alarms and the resulting status.
          */
         Health: {
             /** Alarms */
             alarms: components["schemas"]["Event"][];
             /**
              * Status
-             * @description That of the most serious alarm.
+             * @description Status of the most severe alarm.
              * @enum {string}
              */
             status: "ok" | "warning" | "error";
@@ -5768,7 +5931,7 @@ export interface components {
             count: number;
             /**
              * From
-             * @description Epoch second of the first interval's beginning.
+             * @description Start of the first interval in epoch seconds.
              */
             from: number;
             /** Metrics */
@@ -5777,14 +5940,14 @@ export interface components {
             resolution: string;
             /**
              * Series
-             * @description By uid, one list per metric; null = a gap.
+             * @description One list per metric, by uid; null = gap.
              */
             series: {
                 [key: string]: (number | null)[][];
             };
             /**
              * Step
-             * @description Seconds of one interval.
+             * @description Duration of an interval in seconds.
              */
             step: number;
         };
@@ -5808,17 +5971,17 @@ export interface components {
         HotSlotRow: {
             /**
              * Cpu
-             * @description Processors that commands on its keys take, 1 = one core, between the last two looks; absent before.
+             * @description CPU cores that commands on the slot's keys use, 1 = one core, between the last two polls; missing before.
              */
             cpu?: number;
             /**
              * Egress Bytes
-             * @description Bytes of replies per second; absent until there were two looks.
+             * @description Bytes of replies per second; missing before the second poll.
              */
             egress_bytes?: number;
             /**
              * Ingress Bytes
-             * @description Bytes of requests per second; absent until there were two looks.
+             * @description Bytes of requests per second; missing before the second poll.
              */
             ingress_bytes?: number;
             /** Key Count */
@@ -5827,7 +5990,7 @@ export interface components {
             node_uid: string;
             /**
              * Shard Uid
-             * @description The primary that serves it.
+             * @description Primary that serves the slot.
              */
             shard_uid: string;
             /** Slot */
@@ -5845,25 +6008,25 @@ export interface components {
             by: "cpu_usec" | "network_bytes_in" | "network_bytes_out" | "key_count";
             /**
              * Detail
-             * @description One sentence when nobody could be asked or not all told; else empty.
+             * @description Message if not all primaries returned data; otherwise empty.
              */
             detail: string;
             /**
              * Interval
-             * @description Seconds that rates are of; absent until there were two looks.
+             * @description Duration in seconds that the rates cover; missing before the second poll.
              */
             interval?: number;
             /** Shards */
             shards: components["schemas"]["SlotShard"][];
             /**
              * Slots
-             * @description The highest first: by rate, and where there is none yet by total.
+             * @description Slots, highest first: by rate or, before the second poll, by total.
              */
             slots: components["schemas"]["HotSlotRow"][];
         };
         /**
          * Incident
-         * @description A node or a single primary that was lost, with what came of it. Times are those of the console's clock.
+         * @description Failure of a node or a single primary, with its effects. Times are those of the console's clock.
          */
         Incident: {
             /** Began */
@@ -5872,12 +6035,12 @@ export interface components {
             began_ms: number;
             /**
              * Bytes Behind
-             * @description What the promoted replicas lacked; null when that is unknown.
+             * @description Bytes that the promoted replicas had not received; null if unknown.
              */
             bytes_behind: number | null;
             /**
              * Bytes Resynced
-             * @description What the replicas received in all resyncs; null when that is unknown.
+             * @description Bytes that the replicas received in all resyncs; null if unknown.
              */
             bytes_resynced: number | null;
             cause: components["schemas"]["Cause"] | null;
@@ -5885,24 +6048,24 @@ export interface components {
             databases: components["schemas"]["IncidentDatabase"][];
             /**
              * Detected Ms
-             * @description When the console knew.
+             * @description When the console detected the failure.
              */
             detected_ms: number;
             /**
              * Ended
-             * @description When all that it lost was in sync again; left out while it goes on.
+             * @description When all lost shards were in sync again; missing while the incident continues.
              */
             ended?: string;
             /** Ended Ms */
             ended_ms?: number;
             /**
              * Event Uid
-             * @description Of the event that tells of the loss: not the first where a shard was seen down before its node.
+             * @description Uid of the event of the failure. Not the first event if a shard was detected as down before its node.
              */
             event_uid: number;
             /**
              * Failovers
-             * @description Uids of events.
+             * @description Uids of the failover events.
              */
             failovers: number[];
             /**
@@ -5914,7 +6077,7 @@ export interface components {
             node_uid: number;
             /**
              * Percent
-             * @description Of all resyncs together.
+             * @description Progress of all resyncs in percent.
              */
             percent: number | null;
             /** Primaries */
@@ -5925,12 +6088,12 @@ export interface components {
             resyncs: components["schemas"]["IncidentResync"][];
             /**
              * Returned Ms
-             * @description When the node or the shard was there again.
+             * @description When the node or the shard was available again.
              */
             returned_ms?: number;
             /**
              * Revived
-             * @description Shards that are replicas in sync again, whether or not it took a resync.
+             * @description Number of shards that are replicas in sync again, with or without a resync.
              */
             revived: number;
             /** Shard Uid */
@@ -5942,70 +6105,70 @@ export interface components {
             state: "down" | "resyncing" | "over";
             /**
              * Summary
-             * @description What followed, in parts of a sentence.
+             * @description Effects of the failure, as parts of a sentence.
              */
             summary: string[];
             /**
              * Timeline
-             * @description Uids of all events that belong to it, in the order of time.
+             * @description Uids of all events of the incident, in chronological order.
              */
             timeline: number[];
             /**
              * Uid
-             * @description Of the event that began it.
+             * @description Uid of the event that started the incident.
              */
             uid: number;
         };
         /**
          * IncidentDatabase
-         * @description A database that lost primaries, and what its clients noticed.
+         * @description A database that lost primaries, and the effect on its clients.
          */
         IncidentDatabase: {
             /**
              * Delayed
-             * @description Requests that waited for a primary and were answered then.
+             * @description Requests that waited for a primary and then succeeded.
              */
             delayed: number;
             /**
              * Failed
-             * @description Requests that were answered with an error, without having been executed.
+             * @description Requests that were rejected with an error and not executed.
              */
             failed: number;
             /**
              * Lost
-             * @description Requests that the lost primary had got and not answered: nobody knows of them.
+             * @description Requests that the lost primary received but did not reply to. Their result is unknown.
              */
             lost: number;
             /**
              * Name
-             * @description Left out when the database is gone.
+             * @description Missing if the database no longer exists.
              */
             name?: string;
             /**
              * Promoted After Ms
-             * @description From the detection to the last promotion; null: none was promoted.
+             * @description Time from the detection to the last promotion; null: no replica was promoted.
              */
             promoted_after_ms: number | null;
             /**
              * Served Again Ms
-             * @description When the last slot that clients had noticed was served again: the first good request of the slowest one. Left out while a slot is not served, and where no client noticed anything.
+             * @description Time of the first successful request to the slot that was interrupted last. Missing while a slot is not served, and if no client was affected.
              */
             served_again_ms?: number;
             /**
              * Slots
-             * @description Of the lost primaries.
+             * @description Slots of the lost primaries.
              */
             slots: string;
             /** Uid */
             uid: number;
             /**
              * Unserved Ms
-             * @description The longest that a slot was served at no endpoint: from the last success of a request to the first one afterwards. null: no client is known to have been refused or kept waiting.
+             * @description Longest time without a successful request to a slot at any endpoint: from the last success to the next one. null: no request is known to have failed or waited.
              */
             unserved_ms: number | null;
             /**
              * Unserved Since Ms
-             * @description While a slot is not served: since when clients notice it.
+             * @description Start of the interruption for clients, while a slot is not served.
              */
             unserved_since_ms?: number;
         };
@@ -6017,12 +6180,12 @@ export interface components {
             began_ms: number;
             /**
              * Bytes Behind
-             * @description What the promoted replicas lacked; null when that is unknown.
+             * @description Bytes that the promoted replicas had not received; null if unknown.
              */
             bytes_behind: number | null;
             /**
              * Bytes Resynced
-             * @description What the replicas received in all resyncs; null when that is unknown.
+             * @description Bytes that the replicas received in all resyncs; null if unknown.
              */
             bytes_resynced: number | null;
             cause: components["schemas"]["Cause"] | null;
@@ -6030,29 +6193,29 @@ export interface components {
             databases: components["schemas"]["IncidentDatabase"][];
             /**
              * Detected Ms
-             * @description When the console knew.
+             * @description When the console detected the failure.
              */
             detected_ms: number;
             /**
              * Ended
-             * @description When all that it lost was in sync again; left out while it goes on.
+             * @description When all lost shards were in sync again; missing while the incident continues.
              */
             ended?: string;
             /** Ended Ms */
             ended_ms?: number;
             /**
              * Event Uid
-             * @description Of the event that tells of the loss: not the first where a shard was seen down before its node.
+             * @description Uid of the event of the failure. Not the first event if a shard was detected as down before its node.
              */
             event_uid: number;
             /**
              * Events
-             * @description Those of the timeline.
+             * @description Events of the timeline.
              */
             events: components["schemas"]["Event"][];
             /**
              * Failovers
-             * @description Uids of events.
+             * @description Uids of the failover events.
              */
             failovers: number[];
             /**
@@ -6064,7 +6227,7 @@ export interface components {
             node_uid: number;
             /**
              * Percent
-             * @description Of all resyncs together.
+             * @description Progress of all resyncs in percent.
              */
             percent: number | null;
             /** Primaries */
@@ -6075,12 +6238,12 @@ export interface components {
             resyncs: components["schemas"]["IncidentResync"][];
             /**
              * Returned Ms
-             * @description When the node or the shard was there again.
+             * @description When the node or the shard was available again.
              */
             returned_ms?: number;
             /**
              * Revived
-             * @description Shards that are replicas in sync again, whether or not it took a resync.
+             * @description Number of shards that are replicas in sync again, with or without a resync.
              */
             revived: number;
             /** Shard Uid */
@@ -6092,17 +6255,17 @@ export interface components {
             state: "down" | "resyncing" | "over";
             /**
              * Summary
-             * @description What followed, in parts of a sentence.
+             * @description Effects of the failure, as parts of a sentence.
              */
             summary: string[];
             /**
              * Timeline
-             * @description Uids of all events that belong to it, in the order of time.
+             * @description Uids of all events of the incident, in chronological order.
              */
             timeline: number[];
             /**
              * Uid
-             * @description Of the event that began it.
+             * @description Uid of the event that started the incident.
              */
             uid: number;
         };
@@ -6114,7 +6277,7 @@ export interface components {
             began_ms: number;
             /**
              * Bytes
-             * @description That the replica received; left out when that is unknown.
+             * @description Bytes that the replica received; missing if unknown.
              */
             bytes?: number;
             /** Ended Ms */
@@ -6130,12 +6293,12 @@ export interface components {
         };
         /**
          * Interval
-         * @description Metrics are floats beside these members; what is not known is left out.
+         * @description An interval. Metrics are additional members with numbers; unknown ones are missing.
          */
         Interval: {
             /**
              * Etime
-             * @description End, excluded.
+             * @description End, exclusive.
              */
             etime: string;
             /**
@@ -6145,7 +6308,7 @@ export interface components {
             interval: string;
             /**
              * Stime
-             * @description Beginning, included.
+             * @description Start, inclusive.
              */
             stime: string;
         } & {
@@ -6170,13 +6333,13 @@ export interface components {
             agent_port: number;
             /**
              * Csr
-             * @description certificate signing request, PEM
+             * @description Certificate signing request (PEM).
              */
             csr: string;
             facts: components["schemas"]["NodeFacts"];
             /**
              * Renews
-             * @description The agent takes new certificates while it runs.
+             * @description Whether the agent can replace its certificates while it runs.
              * @default false
              */
             renews?: boolean;
@@ -6196,12 +6359,12 @@ export interface components {
         JoinTokenRequest: {
             /**
              * Address
-             * @description of the new node: the token admits no other
+             * @description Address of the new node. The token admits no other node.
              */
             address?: string | null;
             /**
              * Ttl
-             * @description seconds
+             * @description Lifetime in seconds.
              * @default 600
              */
             ttl?: number;
@@ -6214,7 +6377,7 @@ export interface components {
             resolution: string;
             /**
              * Retention
-             * @description Seconds after which intervals of this resolution are forgotten.
+             * @description Seconds after which intervals of this resolution are deleted.
              */
             retention: number;
             /** Step */
@@ -6226,52 +6389,52 @@ export interface components {
         LatencyHistory: {
             /**
              * Bounds
-             * @description Microseconds: where each row begins, and where the last one ends.
+             * @description Lower bounds of all rows and upper bound of the last one, in microseconds.
              */
             bounds: number[];
             /**
              * Columns
-             * @description Of each column the first row that requests fell into, and how many fell into it and those after it; empty when there were none.
+             * @description For each column: index of the first row with requests, followed by the number of requests in that row and each row after it. Empty without requests.
              */
             columns: number[][];
             /** Count */
             count: number;
             /**
              * From
-             * @description Epoch second of the first column's beginning.
+             * @description Start of the first column in epoch seconds.
              */
             from: number;
             /** Kind */
             kind: string;
             /**
              * Lowest
-             * @description Row i begins at 10 ** ((lowest + i) / per_decade) microseconds.
+             * @description Row i starts at 10 ** ((lowest + i) / per_decade) microseconds.
              */
             lowest: number;
             /**
              * Per Decade
-             * @description Rows in each power of ten of microseconds.
+             * @description Rows per power of ten in microseconds.
              */
             per_decade: number;
             /**
              * Resolution
-             * @description Of the stored intervals that columns are made of.
+             * @description Resolution of the stored intervals that the columns consist of.
              */
             resolution: string;
             /**
              * Seconds
-             * @description In how many seconds of each column requests were counted; 0 = nobody knows what happened. Of a column that has not ended, those so far.
+             * @description Number of seconds of each column with data; 0 = no data. For a column that has not ended, the seconds so far.
              */
             seconds: number[];
             /**
              * Step
-             * @description Seconds of one column.
+             * @description Duration of a column in seconds.
              */
             step: number;
         };
         /**
          * LdapOut
-         * @description Queries are left out where a template or an attribute is in their place.
+         * @description LDAP settings. Queries that a template or an attribute replaces are omitted.
          */
         LdapOut: {
             /** Bind Dn */
@@ -6358,7 +6521,7 @@ export interface components {
         };
         /**
          * LicenseUpdate
-         * @description Scripts that install a licence go on working; what they send is not kept.
+         * @description Accepted without effect, so that scripts that install a license work.
          */
         LicenseUpdate: {
             /** License */
@@ -6366,7 +6529,7 @@ export interface components {
         };
         /**
          * Limit
-         * @description One limit of the SLA and what was measured.
+         * @description A limit of the SLA and the measured value.
          */
         Limit: {
             /** Kept */
@@ -6380,7 +6543,7 @@ export interface components {
         };
         /**
          * Load
-         * @description One run of the load generator on one node.
+         * @description Execution of the load generator on one node.
          */
         Load: {
             /** Detail */
@@ -6411,19 +6574,19 @@ export interface components {
         LoginForm: {
             /**
              * Code
-             * @description Of the second factor: what the app shows, or a recovery code.
+             * @description Second factor: a code of the authenticator app, or a recovery code.
              */
             code?: string | null;
             /**
              * New Password
-             * @description Set in place of all that there are, as when one has expired.
+             * @description New password, which replaces all current ones. Required if the password has expired.
              */
             new_password?: string | null;
             /** Password */
             password: string;
             /**
              * Secret
-             * @description Of /v1/session/second_factor, with its `code`: switches the second factor on where the policy wants one.
+             * @description Secret of `/v1/session/second_factor`, with its `code`: turns on two-factor authentication if the policy requires it.
              */
             secret?: string | null;
             /** Username */
@@ -6449,7 +6612,7 @@ export interface components {
             role_uids: number[];
             /**
              * Token
-             * @description Shown this once: Authorization: Bearer <token>.
+             * @description The token, returned only once. Send it as `Authorization: Bearer <token>`.
              */
             token: string;
             /** Uid */
@@ -6457,54 +6620,54 @@ export interface components {
         };
         /**
          * MaintenanceOff
-         * @description The reference's body.
+         * @description Body of a request to end maintenance, as in the Redis Enterprise REST API.
          */
         MaintenanceOff: {
             /**
              * Skip Shards Restore
-             * @description Shards and leads stay where they are.
+             * @description Do not restore the placement and the roles of shards.
              * @default false
              */
             skip_shards_restore?: boolean;
             /**
              * Snapshot Name
-             * @description Default: the latest of maintenance.
+             * @description Snapshot to restore. Default: the latest maintenance snapshot.
              * @default
              */
             snapshot_name?: string;
         };
         /**
          * MaintenanceOn
-         * @description The reference's body.
+         * @description Body of a request to start maintenance, as in the Redis Enterprise REST API.
          */
         MaintenanceOn: {
             /**
              * Evict Active Active Replica
-             * @description Kept without effect.
+             * @description Accepted without effect.
              * @default true
              */
             evict_active_active_replica?: boolean;
             /**
              * Evict Dbs
-             * @description Databases whose replicas move in any case.
+             * @description Uids of databases whose replicas are moved in any case.
              * @default []
              */
             evict_dbs?: string[];
             /**
              * Evict Ha Replica
-             * @description Move replicas to other nodes, where there is room.
+             * @description Move replicas to other nodes with enough free memory.
              * @default true
              */
             evict_ha_replica?: boolean;
             /**
              * Keep Slave Shards
-             * @description Deprecated: the same as evict_ha_replica false.
+             * @description Deprecated: same as `evict_ha_replica` false.
              * @default false
              */
             keep_slave_shards?: boolean;
             /**
              * Overwrite Snapshot
-             * @description Forget the snapshot of an earlier begin.
+             * @description Replace the snapshot of an earlier maintenance start.
              * @default false
              */
             overwrite_snapshot?: boolean;
@@ -6527,7 +6690,7 @@ export interface components {
             dry_run?: boolean;
             /**
              * Force
-             * @description Do not wait for the primary to hand over; what it has not sent is lost.
+             * @description Promote the replica without waiting for the primary. Writes that were not replicated are lost.
              * @default false
              */
             force?: boolean;
@@ -6547,19 +6710,19 @@ export interface components {
             dry_run?: boolean;
             /**
              * Max Concurrent Bdb Migrations
-             * @description Databases at a time; 0 = all.
+             * @description Maximum number of databases to migrate at the same time; 0 = all.
              * @default 0
              */
             max_concurrent_bdb_migrations?: number;
             /**
              * Override Rack Policy
-             * @description Kept without effect: there are no racks yet.
+             * @description Accepted without effect: racks are not supported.
              * @default false
              */
             override_rack_policy?: boolean;
             /**
              * Preserve Roles
-             * @description Roles are always kept: a moved primary stays primary.
+             * @description Accepted without effect: roles are always kept, so a moved primary stays a primary.
              * @default false
              */
             preserve_roles?: boolean;
@@ -6571,13 +6734,13 @@ export interface components {
             shard_uids?: (string | number)[];
             /**
              * Target Node Uid
-             * @description Also as `target_node`.
+             * @description Uid of the target node. `target_node` is accepted as another name.
              */
             target_node_uid: number;
         };
         /**
          * MappingChanges
-         * @description What is left out stays. Alerts by mail are set for receivers; `…email_alerts` are accepted and not kept.
+         * @description Omitted fields keep their values. `…email_alerts` fields are accepted without effect.
          */
         MappingChanges: {
             /** Dn */
@@ -6613,7 +6776,7 @@ export interface components {
         };
         /**
          * MigrationOrder
-         * @description The reference's body.
+         * @description Body of a migration request, as in the Redis Enterprise REST API.
          */
         MigrationOrder: {
             /**
@@ -6623,19 +6786,19 @@ export interface components {
             dry_run?: boolean;
             /**
              * Override Rack Policy
-             * @description Kept without effect: there are no racks yet.
+             * @description Accepted without effect: racks are not supported.
              * @default false
              */
             override_rack_policy?: boolean;
             /**
              * Preserve Roles
-             * @description Roles are always kept: a moved primary stays primary.
+             * @description Accepted without effect: roles are always kept, so a moved primary stays a primary.
              * @default false
              */
             preserve_roles?: boolean;
             /**
              * Target Node Uid
-             * @description Also as `target_node`.
+             * @description Uid of the target node. `target_node` is accepted as another name.
              */
             target_node_uid: number;
         };
@@ -6643,12 +6806,12 @@ export interface components {
         MigrationReply: {
             /**
              * Action Uid
-             * @description null when there is nothing to do, and after a dry run.
+             * @description Uid of the action; null in a dry run or if no shard has to move.
              */
             action_uid: string | null;
             /**
              * Address Changes
-             * @description Addresses that clients must leave for it (ours).
+             * @description Addresses that clients have to stop using (extension).
              */
             address_changes: components["schemas"]["AddressChange"][];
             /** Description */
@@ -6656,26 +6819,26 @@ export interface components {
         };
         /**
          * Move
-         * @description A change of where one copy of a pair is. It is over once the shard that leaves is gone.
+         * @description A planned move of one shard of a shard pair. It is complete when the old shard is removed.
          */
         Move: {
             /** Bdb Uid */
             bdb_uid: number;
             /**
              * Newcomer Uid
-             * @description The shard that comes in its place; absent when none does.
+             * @description Shard that replaces it; missing if there is none.
              */
             newcomer_uid?: string;
             /** Pair */
             pair: number;
             /**
              * Shard Uid
-             * @description The shard that leaves; absent when only a copy is added.
+             * @description Shard that is removed; missing if a copy is only added.
              */
             shard_uid?: string;
             /**
              * To Node Uid
-             * @description The node of the newcomer.
+             * @description Node of the new shard.
              */
             to_node_uid?: number;
         };
@@ -6688,12 +6851,12 @@ export interface components {
         };
         /**
          * NewAcl
-         * @description `min_version` and `max_version` are accepted and not kept.
+         * @description A new Redis ACL. `min_version` and `max_version` are accepted without effect.
          */
         NewAcl: {
             /**
              * Acl
-             * @description Rules as of `ACL SETUSER`, without on, off and passwords: `+@read ~orders:*`.
+             * @description Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.
              */
             acl: string;
             /** Name */
@@ -6703,17 +6866,17 @@ export interface components {
         NewCertificate: {
             /**
              * Certificate
-             * @description PEM; the console's own first, then those that signed it, one after another.
+             * @description PEM: the certificate of the console, followed by the intermediate CA certificates in order.
              */
             certificate: string;
             /**
              * Key
-             * @description PEM, without a passphrase.
+             * @description Private key (PEM) without a passphrase.
              */
             key: string;
             /**
              * Name
-             * @description api, cm, metrics_exporter: they are one certificate.
+             * @description One of api, cm, metrics_exporter, which share one certificate.
              * @example api
              */
             name: string;
@@ -6725,61 +6888,61 @@ export interface components {
         };
         /**
          * NewLdapSettings
-         * @description What is left out stays. `cba_…` are accepted and not kept: nobody logs in by a certificate.
+         * @description Omitted fields keep their values. `cba_…` fields are accepted without effect: certificate logins are not supported.
          */
         NewLdapSettings: {
             /**
              * Bind Dn
-             * @description As whom entries are searched for; empty: as nobody.
+             * @description DN of the account that searches for entries; empty: search anonymously.
              */
             bind_dn?: string | null;
             /**
              * Bind Pass
-             * @description ***, or left out: as it is, for the same server.
+             * @description Password of `bind_dn`. Omit it or send *** to keep it. It is removed if `uris`, `bind_dn`, `ca_cert` or `starttls` change.
              */
             bind_pass?: string | null;
             /**
              * Ca Cert
-             * @description PEM of authorities that alone are trusted for it; empty: the system's.
+             * @description CA certificates (PEM) to trust instead of the system's; empty: trust the system's.
              */
             ca_cert?: string | null;
             /**
              * Cache Ttl
-             * @description Seconds for which a password that was right is not asked again.
+             * @description Seconds for which a correct password is cached.
              */
             cache_ttl?: number | null;
             /** Cba */
             cba?: false | null;
             /**
              * Control Plane
-             * @description Whether people log in by it.
+             * @description Whether users of the console sign in with the directory.
              */
             control_plane?: boolean | null;
             /**
              * Data Plane
-             * @description Users of data log in by what the console hands to engines.
+             * @description Not supported: database users have passwords in the engine.
              */
             data_plane?: false | null;
             /** Directory Timeout S */
             directory_timeout_s?: number | null;
             /**
              * Dn Group Attr
-             * @description Such as memberOf; in place of dn_group_query.
+             * @description Attribute with a user's groups, such as `memberOf`. Replaces `dn_group_query`.
              */
             dn_group_attr?: string | null;
-            /** @description %D is the DN of the user's entry. */
+            /** @description Query for a user's groups, with %D as the DN of the user. */
             dn_group_query?: components["schemas"]["LdapQuery"] | null;
             /** Starttls */
             starttls?: boolean | null;
             /**
              * Uris
-             * @description The first that answers counts.
+             * @description LDAP servers. The first one that responds is used.
              */
             uris?: string[] | null;
             user_dn_query?: components["schemas"]["LdapQuery"] | null;
             /**
              * User Dn Template
-             * @description %u is the name; in place of user_dn_query.
+             * @description DN of users, with %u as the user name. Replaces `user_dn_query`.
              */
             user_dn_template?: string | null;
         };
@@ -6787,7 +6950,7 @@ export interface components {
         NewMapping: {
             /**
              * Dn
-             * @description Of the group.
+             * @description DN of the group.
              */
             dn: string;
             /**
@@ -6799,7 +6962,7 @@ export interface components {
             name: string;
             /**
              * Role Uids
-             * @description One of /v1/roles.
+             * @description Uid of one role of /v1/roles.
              */
             role_uids: number[];
         };
@@ -6807,7 +6970,7 @@ export interface components {
         NewOidcSettings: {
             /**
              * Ca
-             * @description PEM of authorities that alone are trusted for it; empty: the system's.
+             * @description CA certificates (PEM) to trust for the provider instead of the system's; empty: trust the system's.
              * @default
              */
             ca?: string;
@@ -6815,12 +6978,12 @@ export interface components {
             client_id: string;
             /**
              * Client Secret
-             * @description Empty: PKCE alone. Left out: as it is, for the same issuer and client.
+             * @description Client secret; empty: use PKCE only. Default: unchanged, if `issuer` and `client_id` are the same.
              */
             client_secret?: string | null;
             /**
              * Default Role Uid
-             * @description Of those in none of these groups; null: they are refused. Without both, roles are given to users here.
+             * @description Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, assign roles to the users in Shardboard.
              */
             default_role_uid?: number | null;
             /**
@@ -6835,18 +6998,18 @@ export interface components {
             groups_claim?: string;
             /**
              * Issuer
-             * @description As the provider writes it in its tokens.
+             * @description Issuer URL, exactly as in the provider's tokens.
              */
             issuer: string;
             /**
              * Name
-             * @description On the button of the page.
+             * @description Text of the sign-in button.
              * @default single sign-on
              */
             name?: string;
             /**
              * Roles
-             * @description The first whose group somebody is in counts, at every sign-in.
+             * @description Roles by group. The first entry whose group contains the user applies, at each sign-in.
              * @default []
              */
             roles?: components["schemas"]["GroupRole"][];
@@ -6857,7 +7020,7 @@ export interface components {
             scope?: string;
             /**
              * Username Claim
-             * @description What users are called here.
+             * @description Claim with the user name.
              * @default email
              */
             username_claim?: string;
@@ -6868,7 +7031,7 @@ export interface components {
             new_password: string;
             /**
              * Username
-             * @description Oneself when left out.
+             * @description User name. Default: the signed-in user.
              */
             username?: string | null;
         };
@@ -6876,7 +7039,7 @@ export interface components {
         NewRequest: {
             /**
              * Common Name
-             * @description What the authority is called; without it a name that no other has.
+             * @description Name of the CA. Default: a unique name.
              * @default
              */
             common_name?: string;
@@ -6897,7 +7060,7 @@ export interface components {
             name: string;
             /**
              * Resources
-             * @description Databases that it reaches, for db_member and db_viewer; none named: all.
+             * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
              * @default []
              */
             resources?: components["schemas"]["Resources"][];
@@ -6906,22 +7069,22 @@ export interface components {
         NewServiceToken: {
             /**
              * Name
-             * @description What it is for; no two have the same.
+             * @description Purpose of the token. Names are unique.
              */
             name: string;
             /**
              * Role
-             * @description Or `role_uids`.
+             * @description Management role. Alternative to `role_uids`.
              */
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             /**
              * Role Uids
-             * @description One uid of /v1/roles.
+             * @description Uid of one role of /v1/roles.
              */
             role_uids?: number[] | null;
             /**
              * Ttl
-             * @description Seconds until it expires; never when left out.
+             * @description Lifetime in seconds. Default: the token does not expire.
              */
             ttl?: number | null;
         };
@@ -6929,12 +7092,12 @@ export interface components {
         NewUser: {
             /**
              * Auth Method
-             * @description sso: by single sign-on; ldap: by a directory; both without a password here.
+             * @description `regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory.
              */
             auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
              * Email
-             * @description The name to log in with.
+             * @description User name to sign in with.
              */
             email: string;
             /**
@@ -6944,14 +7107,14 @@ export interface components {
             name?: string;
             /**
              * Password
-             * @description Needed unless `auth_method` is sso or ldap.
+             * @description Required unless `auth_method` is `sso`.
              */
             password?: string | null;
             /** Role */
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             /**
              * Role Uids
-             * @description One of /v1/roles, in place of `role`.
+             * @description Uid of one role of /v1/roles. Alternative to `role`.
              */
             role_uids?: number[] | null;
         };
@@ -6959,7 +7122,7 @@ export interface components {
         NewWebhook: {
             /**
              * Ca
-             * @description Authorities to trust, in PEM; empty: those that the console's machine trusts.
+             * @description CA certificates (PEM) to trust; empty: trust those of the console's machine.
              * @default
              */
             ca?: string;
@@ -6970,40 +7133,40 @@ export interface components {
             enabled?: boolean;
             /**
              * Events
-             * @description Alarms only, everything in the log, or the audit trail (webhook and syslog).
+             * @description Alarms, all events of the log, or the audit log (webhook and syslog only).
              * @default alarms
              * @enum {string}
              */
             events?: "alarms" | "all" | "audit";
             /**
              * Kind
-             * @description What gets it: any program, Prometheus Alertmanager, people, or a syslog receiver.
+             * @description Kind of receiver: any program, Prometheus Alertmanager, email, or a syslog server.
              * @default webhook
              * @enum {string}
              */
             kind?: "webhook" | "alertmanager" | "email" | "syslog";
             /**
              * Min Severity
-             * @description WARNING unless it is said, of the audit trail INFO: there refusals and failures are warnings.
+             * @description Default: WARNING, for the audit log INFO. In the audit log, rejected and failed requests are warnings.
              */
             min_severity?: ("INFO" | "WARNING" | "ERROR") | null;
             /** Name */
             name: string;
             /**
              * Secret
-             * @description Signs what is sent; empty: nothing is signed.
+             * @description Key that signs messages; empty: messages are not signed.
              * @default
              */
             secret?: string;
             /**
              * Url
-             * @description https:// or http://, without user and password; of mail mailto: and addresses with commas between; of syslog syslog+tls:// or syslog+tcp://, host and port (6514, 601).
+             * @description `https://` or `http://` without user and password. For email, `mailto:` and addresses separated by commas. For syslog, `syslog+tls://` or `syslog+tcp://`, host and port (defaults: 6514, 601).
              */
             url: string;
         };
         /**
          * Node
-         * @description The fields used most; replies carry those of the REST reference.
+         * @description The most used fields. Replies contain all fields of the Redis Enterprise REST API.
          */
         Node: {
             /** Accept Servers */
@@ -7021,55 +7184,55 @@ export interface components {
             architecture: string;
             /**
              * Bigredis Storage Path
-             * @description Where that is; empty without flash.
+             * @description Path of the flash; empty without flash.
              */
             bigredis_storage_path: string;
             /**
              * Bigstore Enabled
-             * @description It has flash, and takes databases on flash.
+             * @description Whether the node has flash for databases on flash.
              */
             bigstore_enabled: boolean;
             /**
              * Bigstore Size
-             * @description Bytes of flash that shards may use.
+             * @description Flash that shards can use in bytes.
              */
             bigstore_size: number;
             /** Cores */
             cores: number;
             /**
              * Engine Version
-             * @description Version of valkey-server; empty when it is missing.
+             * @description Version of valkey-server; empty if it is not installed.
              */
             engine_version: string;
             /**
              * Flash Shard Count
-             * @description How many of its shards are of databases on flash.
+             * @description Number of shards of databases on flash.
              */
             flash_shard_count: number;
             /**
              * Free Ram
-             * @description Bytes that the machine has available; absent without a recent sample.
+             * @description Available memory of the machine in bytes; missing without a recent sample.
              */
             free_ram?: number;
             /** Hostname */
             hostname: string;
             /**
              * In Maintenance
-             * @description Its shards are elsewhere on purpose, and it gets none.
+             * @description Whether the node is in maintenance: its shards were moved, and it gets no new ones.
              */
             in_maintenance: boolean;
             /** Last Seen */
             last_seen: string;
             /**
              * Machine Id
-             * @description The same for all agents of one machine.
+             * @description Id of the machine. All agents of a machine have the same.
              */
             machine_id: string;
             /** Max Redis Servers */
             max_redis_servers: number;
             /**
              * Memtier Version
-             * @description Version of memtier_benchmark on its agent's PATH; empty when there is none.
+             * @description Version of memtier_benchmark on the agent's PATH; empty if it is not installed.
              */
             memtier_version: string;
             /** Os Family */
@@ -7082,7 +7245,7 @@ export interface components {
             persistent_storage_size: number;
             /**
              * Probes Per Second
-             * @description PINGs and canary writes that each shard of the node receives per second at most. The agent lowers the rate when many engine processes share few cores.
+             * @description Maximum number of PINGs and canary writes per second that each shard of the node receives. The agent lowers the rate when many engine processes share few cores.
              */
             probes_per_second?: number;
             /** Shard Count */
@@ -7102,7 +7265,7 @@ export interface components {
             uid: number;
             /**
              * Unavailable Since
-             * @description When the machine, or while it is not down its agent, was last known to answer; absent while they do.
+             * @description Last contact with the machine or, if only the agent is lost, with the agent; missing while it is connected.
              */
             unavailable_since?: string;
             /** Uptime */
@@ -7192,7 +7355,7 @@ export interface components {
         };
         /**
          * NodeHealth
-         * @description The fields used most.
+         * @description The most used fields.
          */
         NodeHealth: {
             /** Active Alerts */
@@ -7238,7 +7401,7 @@ export interface components {
         };
         /**
          * NodeOfCluster
-         * @description Here the uid is text, as in the REST reference.
+         * @description Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API.
          */
         NodeOfCluster: {
             /** Error */
@@ -7256,7 +7419,7 @@ export interface components {
             uid: number;
             /**
              * Waits For
-             * @description Why it is in the way of the next step; empty when it is not.
+             * @description Why the next step waits for the node; empty if it does not.
              */
             waits_for: string;
         };
@@ -7296,12 +7459,12 @@ export interface components {
             node_status: string;
             /**
              * Provisional Flash
-             * @description Bytes of flash promised to no shard; absent without flash.
+             * @description Flash that is not assigned to shards in bytes; missing without flash.
              */
             provisional_flash?: number;
             /**
              * Role
-             * @description master for the node with the lowest uid, slave for the others.
+             * @description `master` for the node with the lowest uid, `slave` for the others.
              */
             role: string;
             /** Slave Shards */
@@ -7317,12 +7480,12 @@ export interface components {
         };
         /**
          * NodeUpdate
-         * @description Fields of a node to change. Read-only and unknown ones are ignored, because clients send back the object they got.
+         * @description Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that they got.
          */
         NodeUpdate: {
             /**
              * Accept Servers
-             * @description Whether it may get new shards.
+             * @description Whether the node can get new shards.
              */
             accept_servers?: boolean | null;
             /** External Addr */
@@ -7333,12 +7496,12 @@ export interface components {
             max_redis_forks?: number | null;
             /**
              * Max Redis Servers
-             * @description Shards at most.
+             * @description Maximum number of shards.
              */
             max_redis_servers?: number | null;
             /**
              * Max Slave Full Syncs
-             * @description Full syncs at once that it takes part in; -1 = as the policy, 0 = any.
+             * @description Maximum number of concurrent full syncs of the node; -1 = as in the policy, 0 = unlimited.
              */
             max_slave_full_syncs?: number | null;
             /** Rack Id */
@@ -7350,26 +7513,26 @@ export interface components {
         };
         /**
          * NodeUpgrade
-         * @description What becomes of one database.
+         * @description Upgrade of one database.
          */
         NodeUpgrade: {
             /**
              * Action Uid
-             * @description Empty after a dry run, and where nothing was ordered.
+             * @description Uid of the action; empty in a dry run or without an upgrade.
              */
             action_uid: string;
             /** Bdb Uid */
             bdb_uid: number;
             /**
              * Description
-             * @description What is, or would be, ordered; empty when nothing can be.
+             * @description Description of the upgrade; empty if it is not possible.
              */
             description: string;
             /** Name */
             name: string;
             /**
              * Refused
-             * @description Why it is left as it is; empty when it is not.
+             * @description Reason why the database is not upgraded; empty if it is.
              */
             refused: string;
             /** Steps */
@@ -7377,7 +7540,7 @@ export interface components {
         };
         /**
          * NodeUpgrades
-         * @description Databases whose shards all run the engine of their nodes are left out.
+         * @description Databases with shards on the node, without those whose shards all run the installed engine version.
          */
         NodeUpgrades: {
             /** Databases */
@@ -7394,23 +7557,23 @@ export interface components {
         OfBdb: {
             /**
              * Authority
-             * @description Of our own: SHA-256 of the certificate of the authority that signed it.
+             * @description SHA-256 fingerprint of the CA certificate that signed it (extension).
              */
             authority: string;
             /**
              * Certificate
-             * @description PEM; all its shards, and proxies towards them, show this one.
+             * @description PEM. All shards of the database, and proxies that connect to them, use it.
              */
             certificate: string;
             /**
              * Replacing
-             * @description Of our own: the step of replacing the authority that shards are being told of; empty when it is not replaced.
+             * @description Current step of the replacement of the database's CA; empty if it is not being replaced (extension).
              * @enum {string}
              */
             replacing: "" | "announced" | "shown" | "forgotten";
             /**
              * Uid
-             * @description The database.
+             * @description Uid of the database.
              */
             uid: number;
             /**
@@ -7421,7 +7584,7 @@ export interface components {
         };
         /**
          * OfConsole
-         * @description The certificate that the console's ports show.
+         * @description The certificate that the console's ports serve.
          */
         OfConsole: {
             /**
@@ -7433,12 +7596,12 @@ export interface components {
             issuer: string;
             /**
              * Names
-             * @description Host names and addresses that it holds for.
+             * @description Host names and addresses that the certificate is valid for.
              */
             names: string[];
             /**
              * Source
-             * @description own: of the console's authority; installed: over the API; settings: SHARDBOARD_TLS_CERT.
+             * @description `own`: signed by the console's CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.
              * @enum {string}
              */
             source: "own" | "installed" | "settings";
@@ -7457,7 +7620,7 @@ export interface components {
         };
         /**
          * Offer
-         * @description What the page offers who is not signed in.
+         * @description Sign-in option that the web UI shows to users who are not signed in.
          */
         Offer: {
             /** Name */
@@ -7465,12 +7628,12 @@ export interface components {
         };
         /**
          * OidcOut
-         * @description Without the secret.
+         * @description Settings of the provider without the client secret.
          */
         OidcOut: {
             /**
              * Ca
-             * @description PEM of authorities that alone are trusted for it; empty: the system's.
+             * @description CA certificates (PEM) to trust for the provider instead of the system's; empty: trust the system's.
              * @default
              */
             ca?: string;
@@ -7478,7 +7641,7 @@ export interface components {
             client_id: string;
             /**
              * Default Role Uid
-             * @description Of those in none of these groups; null: they are refused. Without both, roles are given to users here.
+             * @description Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, assign roles to the users in Shardboard.
              */
             default_role_uid?: number | null;
             /**
@@ -7495,12 +7658,12 @@ export interface components {
             has_client_secret: boolean;
             /**
              * Issuer
-             * @description As the provider writes it in its tokens.
+             * @description Issuer URL, exactly as in the provider's tokens.
              */
             issuer: string;
             /**
              * Name
-             * @description On the button of the page.
+             * @description Text of the sign-in button.
              * @default single sign-on
              */
             name?: string;
@@ -7508,7 +7671,7 @@ export interface components {
             redirect_uri: string;
             /**
              * Roles
-             * @description The first whose group somebody is in counts, at every sign-in.
+             * @description Roles by group. The first entry whose group contains the user applies, at each sign-in.
              * @default []
              */
             roles?: components["schemas"]["GroupRole"][];
@@ -7519,7 +7682,7 @@ export interface components {
             scope?: string;
             /**
              * Username Claim
-             * @description What users are called here.
+             * @description Claim with the user name.
              * @default email
              */
             username_claim?: string;
@@ -7530,7 +7693,7 @@ export interface components {
             addr: string;
             /**
              * Until
-             * @description ISO time; earlier when its node leaves.
+             * @description ISO 8601 time until which the address works; earlier if its node is removed.
              */
             until: string;
         };
@@ -7540,18 +7703,18 @@ export interface components {
             old_password: string;
             /**
              * Username
-             * @description Oneself when left out.
+             * @description User name. Default: the signed-in user.
              */
             username?: string | null;
         };
         /**
          * Order
-         * @description Fields of an order; a database and load nodes are still to be chosen.
+         * @description Fields of a request to start a run, without the database and the load nodes.
          */
         Order: {
             /**
              * Database
-             * @description A body for POST /v1/bdbs, as far as the scenario says.
+             * @description Fields for `POST /v1/bdbs` that the scenario defines.
              */
             database: {
                 [key: string]: unknown;
@@ -7571,13 +7734,13 @@ export interface components {
         Ordered: {
             /**
              * Action Uid
-             * @description To follow; absent when nothing is to be changed.
+             * @description Uid of the action to poll; missing if nothing changes.
              */
             action_uid?: string;
         };
         /**
          * Outage
-         * @description From the last good operation of a shard to the first one after, as the load generator saw it.
+         * @description Time without successful operations on a shard, as measured by the load generator: from the last success to the next one.
          */
         Outage: {
             /**
@@ -7593,7 +7756,7 @@ export interface components {
             };
             /**
              * Lost
-             * @description Requests without an answer.
+             * @description Requests without a reply.
              */
             lost: number;
             /** Retried */
@@ -7608,12 +7771,12 @@ export interface components {
         };
         /**
          * Part
-         * @description The seconds of one repetition of one phase. Columns have one value per second; null = nothing known.
+         * @description Seconds of one repetition of one phase. Columns have one value per second; null = unknown.
          */
         Part: {
             /**
              * At
-             * @description Ends of the seconds, epoch.
+             * @description End of each second, in epoch seconds.
              */
             at: number[];
             /** Began At */
@@ -7634,12 +7797,12 @@ export interface components {
             };
             /**
              * First
-             * @description Which second of the load the columns begin with.
+             * @description Second of the load with which the columns start.
              */
             first: number;
             /**
              * Histograms
-             * @description With ?histograms=true: counts by microseconds, per second.
+             * @description Counts by latency in microseconds, for each second. Only with `?histograms=true`.
              */
             histograms?: {
                 [key: string]: number;
@@ -7658,7 +7821,7 @@ export interface components {
         };
         /**
          * Percentile
-         * @description A point of the curve: so many percent of all requests took no longer.
+         * @description Point of the latency distribution: this percentage of all requests took at most `ms`.
          */
         Percentile: {
             /** Ms */
@@ -7671,7 +7834,7 @@ export interface components {
         };
         /**
          * Phase
-         * @description A part of a run. Its options replace those of the run's own workload.
+         * @description A phase of a run. Its options replace those of the workload of the run.
          */
         Phase: {
             /** Command Line */
@@ -7688,12 +7851,12 @@ export interface components {
         };
         /**
          * PlannedDrill
-         * @description A fault in the last phase. Needs the policy `drills_enabled` and an administrator.
+         * @description A failure drill in the last phase. Requires the policy `drills_enabled` and the role `admin`.
          */
         PlannedDrill: {
             /**
              * At Seconds
-             * @description After the last phase began.
+             * @description Seconds after the start of the last phase.
              */
             at_seconds: number;
             /**
@@ -7726,7 +7889,7 @@ export interface components {
         };
         /**
          * PolicyUpdate
-         * @description Fields of the policy to change. Unknown ones are ignored.
+         * @description Fields of the policy to change. Unknown fields are ignored.
          */
         PolicyUpdate: {
             /**
@@ -7736,7 +7899,7 @@ export interface components {
             default_shards_placement?: string;
             /**
              * Shards Overbooking
-             * @description Databases may be promised more memory than nodes have.
+             * @description Whether databases can get higher memory limits than the nodes have memory.
              * @default true
              */
             shards_overbooking?: boolean;
@@ -7745,26 +7908,26 @@ export interface components {
         };
         /**
          * Preflight
-         * @description What a run would do. Nothing is written.
+         * @description What a run would do. Nothing is stored.
          */
         Preflight: {
             /** Concerns */
             concerns: components["schemas"]["Concern"][];
             /**
              * Keys
-             * @description That it may write, at most.
+             * @description Maximum number of keys that the run can write.
              */
             keys: number;
             /**
              * Keys Present
-             * @description In the database now.
+             * @description Current number of keys in the database.
              */
             keys_present: number | null;
             /** Load Nodes */
             load_nodes: number[];
             /**
              * Memory
-             * @description Bytes that these keys take, about, replicas included.
+             * @description Estimated memory of these keys in bytes, including replicas.
              */
             memory: number;
             /** Phases */
@@ -7773,39 +7936,39 @@ export interface components {
             repetitions: number;
             /**
              * Seconds
-             * @description null when a number of requests decides how long it takes.
+             * @description Duration in seconds; null if a number of requests limits the run.
              */
             seconds: number | null;
         };
         /**
          * Proof
-         * @description A browser that was left open is not enough, nor is the password that was found beside it.
+         * @description Password and second factor of the user, so that an open browser session or a stolen password alone is not sufficient.
          */
         Proof: {
             /**
              * Password
-             * @description One's own.
+             * @description Current password of the user.
              */
             password: string;
             /**
              * Present Code
-             * @description Of the second factor that there is: the app's, or a recovery code.
+             * @description Code of the current second factor: from the authenticator app, or a recovery code.
              */
             present_code?: string | null;
         };
         /**
          * Proxy
-         * @description The proxy of one node; replies carry all fields of the reference.
+         * @description The proxy of a node. Replies contain all fields of the Redis Enterprise REST API.
          */
         Proxy: {
             /**
              * Connections
-             * @description Open now; null without a recent sample.
+             * @description Open connections; null without a recent sample.
              */
             connections: number | null;
             /**
              * Detail
-             * @description One sentence when it is down, else empty.
+             * @description Message if the proxy is down; otherwise empty.
              */
             detail: string;
             /** Max Threads */
@@ -7821,7 +7984,7 @@ export interface components {
             threads: number;
             /**
              * Uid
-             * @description Of its node.
+             * @description Uid of the node.
              */
             uid: number;
             /** Version */
@@ -7833,11 +7996,11 @@ export interface components {
         ProxyChange: {
             /**
              * Allow Restart
-             * @description Nothing needs a restart: threads change while it runs.
+             * @description Accepted without effect: threads change without a restart.
              * @default false
              */
             allow_restart?: boolean;
-            /** @description Its fields may also be sent in place of it. */
+            /** @description Fields to change. They can also be sent at the top level. */
             proxy: components["schemas"]["ProxyFields"];
         };
         /** ProxyFields */
@@ -7853,7 +8016,7 @@ export interface components {
         Queued: {
             /**
              * Action Uid
-             * @description Follow it with /v2/actions/<action_uid>.
+             * @description Uid of the action. Poll `/v2/actions/<action_uid>` for its progress.
              */
             action_uid: string;
             /**
@@ -7863,7 +8026,7 @@ export interface components {
             status?: string;
             /**
              * Task Id
-             * @description The same as action_uid.
+             * @description Same as `action_uid`.
              */
             task_id: string;
         };
@@ -7873,32 +8036,32 @@ export interface components {
             bdb_uid: number;
             /**
              * Detail
-             * @description One sentence on why there is no curve, or a part of the shards is not in it; else empty.
+             * @description Reason why there is no curve or some shards are not included; otherwise empty.
              */
             detail: string;
             /**
              * Expected
-             * @description The curve at that size; null without a curve.
+             * @description Expected ratio at the current size; null without a curve.
              */
             expected: number | null;
             /**
              * Measured
-             * @description The RAM-hit ratio of the newest second; null when nothing was used.
+             * @description RAM hit ratio of the newest second; null if there was no access.
              */
             measured: number | null;
             /**
              * Points
-             * @description From a tenth of memory_size to all of it; empty while nothing can be said.
+             * @description Points from 10 % to 100 % of memory_size; empty if no estimate is possible.
              */
             points: components["schemas"]["CurvePoint"][];
             /**
              * Ram Size
-             * @description Bytes that the database has now.
+             * @description Current RAM of the database in bytes.
              */
             ram_size: number;
             /**
              * Uses
-             * @description Fetches and writes that it is estimated from; older ones count less.
+             * @description Number of reads and writes that the estimate is based on; older ones have less weight.
              */
             uses: number;
         };
@@ -7916,7 +8079,7 @@ export interface components {
         RebalanceReply: {
             /**
              * Action Uid
-             * @description null when everything is where it should be.
+             * @description Uid of the action; null if the placement is correct already.
              */
             action_uid: string | null;
             /** Description */
@@ -7936,18 +8099,18 @@ export interface components {
         };
         /**
          * Removal
-         * @description The reference's body.
+         * @description Body of a request to remove a node, as in the Redis Enterprise REST API.
          */
         Removal: {
             /**
              * Wait For Persistence
-             * @description Kept without effect: a copy is complete.
+             * @description Accepted without effect: moved shards are always complete.
              */
             wait_for_persistence?: boolean | null;
         };
         /**
          * Removed
-         * @description The reply to a removal.
+         * @description Reply to the deletion of a run.
          */
         Removed: {
             /** Uid */
@@ -7957,7 +8120,7 @@ export interface components {
         RequestOut: {
             /**
              * Csr
-             * @description PEM, for somebody else's authority to sign.
+             * @description Certificate signing request (PEM) for an external CA.
              */
             csr: string;
             /** Subject */
@@ -7965,17 +8128,17 @@ export interface components {
         };
         /**
          * ReshardEstimate
-         * @description At one pace; rounded up, and of other machines.
+         * @description Estimate for one pace. It is rounded up, and based on measurements on other machines.
          */
         ReshardEstimate: {
             /**
              * Basis
-             * @description Where the rates come from.
+             * @description Source of the rates.
              */
             basis: string;
             /**
              * Latency
-             * @description What clients notice, with what was measured.
+             * @description Expected effect on latency, with measurements.
              */
             latency: string;
             /**
@@ -7985,47 +8148,47 @@ export interface components {
             pace: "gentle" | "fast";
             /**
              * Seconds
-             * @description About so many; absent when sizes are not known.
+             * @description Estimated duration in seconds; missing if the sizes are unknown.
              */
             seconds?: number;
             /**
              * Time
-             * @description "about 40 s", or a sentence that says why nobody knows.
+             * @description Duration as text such as "about 40 s", or the reason why it is unknown.
              */
             time: string;
         };
         /**
          * ReshardPreview
-         * @description What another number of pairs would cost.
+         * @description Estimated cost of another number of shard pairs.
          */
         ReshardPreview: {
             /**
              * Bytes
-             * @description Of memory that move.
+             * @description Memory to move in bytes.
              */
             bytes?: number;
             /** Estimates */
             estimates: components["schemas"]["ReshardEstimate"][];
             /**
              * Keys
-             * @description That move, by the newest samples.
+             * @description Number of keys to move, from the newest samples.
              */
             keys?: number;
             /**
              * Pace
-             * @description That the policy has now.
+             * @description Current pace of the policy.
              * @enum {string}
              */
             pace: "gentle" | "fast";
             /**
              * Slots
-             * @description That move.
+             * @description Number of slots to move.
              */
             slots: number;
         };
         /**
          * Resources
-         * @description Databases that a role reaches.
+         * @description Databases that a role can access.
          */
         Resources: {
             /**
@@ -8038,24 +8201,24 @@ export interface components {
         };
         /**
          * RestartOrder
-         * @description For a shard that is down while nobody is left to take over from it.
+         * @description Body of a restart request, for a shard that is down and has no replica that could be promoted.
          */
         RestartOrder: {
             /**
              * Confirm
-             * @description The words "shard <uid>", typed by who orders it.
+             * @description Confirmation: the words "shard <uid>".
              * @default
              */
             confirm?: string;
             /**
              * Discard Data
-             * @description Start empty, whatever is on disk: all its keys are lost. Needed without persistence.
+             * @description Start without data, even if there is data on disk. All keys are lost. Required without persistence.
              * @default false
              */
             discard_data?: boolean;
             /**
              * Dry Run
-             * @description Only tell what would be lost.
+             * @description Only return what would be lost.
              * @default false
              */
             dry_run?: boolean;
@@ -8069,7 +8232,7 @@ export interface components {
         };
         /**
          * Result
-         * @description One repetition of one phase, all load nodes together.
+         * @description Measurements of one repetition of one phase, summed over all load nodes.
          */
         Result: {
             /** Average Ms */
@@ -8083,7 +8246,7 @@ export interface components {
             ended_at: number | null;
             /**
              * Errors
-             * @description By type.
+             * @description Number of errors by type.
              */
             errors: {
                 [key: string]: number;
@@ -8097,7 +8260,7 @@ export interface components {
             misses: number;
             /**
              * Ops
-             * @description Good operations; errors and redirections are none.
+             * @description Successful operations, without errors and redirections.
              */
             ops: number;
             /** Ops Per Second */
@@ -8114,7 +8277,7 @@ export interface components {
             p99_ms: number | null;
             /**
              * Percentiles
-             * @description Latency by percentile, rising; empty of runs before this was kept.
+             * @description Latency by percentile, ascending; empty for runs of earlier releases.
              * @default []
              */
             percentiles?: components["schemas"]["Percentile"][];
@@ -8145,24 +8308,24 @@ export interface components {
         Retention: {
             /**
              * Actions
-             * @description Actions that are kept: see the policy actions_keep_days.
+             * @description Number of stored actions. The policy actions_keep_days limits it.
              */
             actions: number;
             /**
              * Events
-             * @description Events that are kept: see the policies events_keep_days, max_saved_events_per_type.
+             * @description Number of stored events. The policies events_keep_days and max_saved_events_per_type limit it.
              */
             events: number;
             /** Ranges */
             ranges: components["schemas"]["KeptRange"][];
             /**
              * Storage Bytes
-             * @description What all metrics take in the store.
+             * @description Size of all metrics in the store in bytes.
              */
             storage_bytes: number;
             /**
              * Store Bytes
-             * @description The whole store.
+             * @description Size of the store in bytes.
              */
             store_bytes: number;
             /** Topic */
@@ -8170,24 +8333,24 @@ export interface components {
         };
         /**
          * RevampOrder
-         * @description The reference's body: only what is to be another than now.
+         * @description Body of a revamp request, as in the Redis Enterprise REST API: only the fields to change.
          */
         RevampOrder: {
             /**
              * Avoid Nodes
-             * @description Nodes that get none of the new shards.
+             * @description Uids of nodes that must not get new shards.
              * @default []
              */
             avoid_nodes?: string[];
             /**
              * Bigstore Ram Size
-             * @description Bytes of a database on flash that may be RAM.
+             * @description RAM limit of a database on flash in bytes.
              * @default 0
              */
             bigstore_ram_size?: number;
             /**
              * Memory Size
-             * @description Bytes for the whole database, replicas included; 0 = no limit.
+             * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              * @default 0
              */
             memory_size?: number;
@@ -8199,7 +8362,7 @@ export interface components {
             replication?: boolean;
             /**
              * Shards Count
-             * @description Primaries; any number from 1 to 512.
+             * @description Number of primaries, 1-512.
              * @default 0
              */
             shards_count?: number;
@@ -8215,7 +8378,7 @@ export interface components {
         RevampReply: {
             /**
              * Action Uid
-             * @description null when the database has that shape already.
+             * @description Uid of the action; null if nothing differs.
              */
             action_uid: string | null;
             /** Description */
@@ -8229,7 +8392,7 @@ export interface components {
             name: string;
             /**
              * Resources
-             * @description Databases that it reaches, for db_member and db_viewer; none named: all.
+             * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
              */
             resources: components["schemas"]["Reached"][];
             /** Uid */
@@ -8237,7 +8400,7 @@ export interface components {
         };
         /**
          * RolePermission
-         * @description Users of the role may do at the data what the list of rules says.
+         * @description Grants users of the role access to the data as the Redis ACL defines.
          */
         RolePermission: {
             /** Redis Acl Uid */
@@ -8249,7 +8412,7 @@ export interface components {
         };
         /**
          * RoleUpdate
-         * @description What is left out stays.
+         * @description Omitted fields keep their values.
          */
         RoleUpdate: {
             /** Management */
@@ -8258,7 +8421,7 @@ export interface components {
             name?: string | null;
             /**
              * Resources
-             * @description Databases that it reaches, for db_member and db_viewer; none named: all.
+             * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
              */
             resources?: components["schemas"]["Resources"][] | null;
         };
@@ -8266,13 +8429,13 @@ export interface components {
         Rotate: {
             /**
              * Authority
-             * @description Of our own: other authorities, too, so that nothing that was signed before opens a shard any more.
+             * @description Also replace the CAs of the databases, so that shards reject all earlier certificates (extension).
              * @default false
              */
             authority?: boolean;
             /**
              * Name
-             * @description data_internode_encryption, which is all that can be replaced.
+             * @description `data_internode_encryption`, the only kind that can be replaced.
              * @default
              */
             name?: string;
@@ -8281,7 +8444,7 @@ export interface components {
         Rotated: {
             /**
              * Databases
-             * @description How many have another certificate now.
+             * @description Number of databases with a new certificate.
              */
             databases: number;
         };
@@ -8289,7 +8452,7 @@ export interface components {
         Rules: {
             /**
              * Acl
-             * @description Rules as of `ACL SETUSER`, without on, off and passwords: `+@read ~orders:*`.
+             * @description Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.
              */
             acl: string;
         };
@@ -8297,13 +8460,13 @@ export interface components {
         Scenario: {
             /** About */
             about: string;
-            /** @description As published. */
+            /** @description The request at the published size. */
             full: components["schemas"]["Order"];
             /** Name */
             name: string;
             /**
              * Needs
-             * @description What must be there; empty when any database will do.
+             * @description Requirements; empty if any database is suitable.
              */
             needs: string;
             order: components["schemas"]["Order"];
@@ -8311,7 +8474,7 @@ export interface components {
             scale: number;
             /**
              * Source
-             * @description Where it was published, and what came out.
+             * @description Publication and published results.
              */
             source: string;
             /** Title */
@@ -8319,17 +8482,17 @@ export interface components {
         };
         /**
          * Secret
-         * @description For the app; nothing changes until it is sent back with a code.
+         * @description Secret for the authenticator app. Nothing changes until it is sent back with a code.
          */
         Secret: {
             /**
              * Secret
-             * @description Base 32, to be typed where no picture can be read.
+             * @description Base32 text, to enter in an app that cannot scan a QR code.
              */
             secret: string;
             /**
              * Uri
-             * @description otpauth://… for a QR code.
+             * @description `otpauth://` URI for a QR code.
              */
             uri: string;
         };
@@ -8342,7 +8505,7 @@ export interface components {
         };
         /**
          * ServiceTokenOut
-         * @description One of them, without the token itself.
+         * @description A service token without the token itself.
          */
         ServiceTokenOut: {
             /** Created At */
@@ -8366,7 +8529,7 @@ export interface components {
         };
         /**
          * SessionInfo
-         * @description Who is logged in, where.
+         * @description The signed-in user and the session.
          */
         SessionInfo: {
             /** Auth Method */
@@ -8394,7 +8557,7 @@ export interface components {
         };
         /**
          * SessionOut
-         * @description Where somebody is logged in.
+         * @description Session of a user.
          */
         SessionOut: {
             /** Address */
@@ -8414,17 +8577,17 @@ export interface components {
         };
         /**
          * Setting
-         * @description Something that is not the same in all runs.
+         * @description A setting that differs between the runs.
          */
         Setting: {
             /**
              * Label
-             * @description The same in words.
+             * @description Name of the setting as text.
              */
             label: string;
             /**
              * Name
-             * @description Its path in the run.
+             * @description Path of the setting in the run.
              */
             name: string;
             /** Values */
@@ -8434,50 +8597,50 @@ export interface components {
         Shard: {
             /**
              * Actual Role
-             * @description As last observed; empty before that.
+             * @description Last observed role; empty before the first observation.
              */
             actual_role: string;
             /** Address */
             address: string;
             /**
              * Assigned Slots
-             * @description Ranges of hash slots, for example "0-99,200-8191"; empty without any.
+             * @description Ranges of hash slots, for example "0-99,200-8191"; empty without slots.
              */
             assigned_slots: string;
             /** Bdb Uid */
             bdb_uid: number;
             /**
              * Detail
-             * @description One sentence when the shard is not ok.
+             * @description Message if the shard is not ok.
              */
             detail: string;
             /**
              * Detailed Status
-             * @description `busy`: a primary that lives and refuses requests, as it does not believe its cluster to be whole.
+             * @description `busy`: the primary runs but rejects requests, because its cluster state is `fail`.
              * @enum {string}
              */
             detailed_status: "ok" | "busy" | "loading" | "timeout" | "down" | "unknown";
             /**
              * Engine Version
-             * @description Of the Valkey that runs; absent until it was seen.
+             * @description Version of the running Valkey; missing before the first observation.
              */
             engine_version?: string;
             loading: components["schemas"]["Loading"];
             /**
              * Lost Lead
-             * @description It was a primary when its node was lost, and another one leads since: `return_primaries` gives it the lead back.
+             * @description Whether the shard was a primary when its node failed and is a replica now. `return_primaries` makes it the primary again.
              */
             lost_lead: boolean;
             /**
              * Node
-             * @description The same as a number, for clients that expect one.
+             * @description Same as `node_uid`, as a number.
              */
             node: number;
             /** Node Uid */
             node_uid: string;
             /**
              * Pair
-             * @description A primary and its replica have the same.
+             * @description Number of the shard pair. A primary and its replica have the same number.
              */
             pair: number;
             /** Pid */
@@ -8486,12 +8649,12 @@ export interface components {
             port: number;
             /**
              * Report Timestamp
-             * @description When the shard was last looked at.
+             * @description Time of the last observation.
              */
             report_timestamp?: string;
             /**
              * Role
-             * @description As the console wants it.
+             * @description Role according to the console.
              * @enum {string}
              */
             role: "master" | "slave";
@@ -8507,7 +8670,7 @@ export interface components {
             uid: string;
             /**
              * Used Memory
-             * @description Bytes, from the newest sample; absent without one.
+             * @description Memory usage in bytes from the newest sample; missing without a sample.
              */
             used_memory?: number;
         };
@@ -8515,12 +8678,12 @@ export interface components {
         ShardClient: {
             /**
              * Addr
-             * @description Empty for one of the shard's own node, which needs no network.
+             * @description Address; empty for a Unix socket connection from the shard's node.
              */
             addr: string;
             /**
              * Command
-             * @description The last one; empty before the first.
+             * @description Last command; empty before the first.
              */
             command: string;
             /** Connected Seconds */
@@ -8531,18 +8694,18 @@ export interface components {
             idle_seconds: number;
             /**
              * Kind
-             * @description What it is: endpoint for a proxy, console for agents, too.
+             * @description Kind of client: `endpoint` is a proxy; `console` is the console or an agent.
              * @enum {string}
              */
             kind: "application" | "endpoint" | "replica" | "primary" | "console";
             /**
              * Library
-             * @description Client library and version, where it tells.
+             * @description Client library and version, if the client reports them.
              */
             library: string;
             /**
              * Memory Bytes
-             * @description Of its buffers and structures in the engine.
+             * @description Memory of the client in the engine.
              */
             memory_bytes: number;
             /** Name */
@@ -8554,14 +8717,14 @@ export interface components {
         ShardClients: {
             /**
              * Clients
-             * @description Those that take most memory first.
+             * @description Clients, those with the highest memory usage first.
              */
             clients: components["schemas"]["ShardClient"][];
             /** Shard Uid */
             shard_uid: string;
             /**
              * Total
-             * @description All of them.
+             * @description Number of all clients.
              */
             total: number;
         };
@@ -8584,7 +8747,7 @@ export interface components {
         };
         /**
          * Sla
-         * @description Limits that the measured phase must keep.
+         * @description Limits for the measured phase.
          */
         Sla: {
             /** Average Ms */
@@ -8593,7 +8756,7 @@ export interface components {
             max_errors?: number | null;
             /**
              * Max Outage Seconds
-             * @description Of the shard that was away longest.
+             * @description Longest outage of any shard in seconds.
              */
             max_outage_seconds?: number | null;
             /** Min Ops Per Second */
@@ -8607,17 +8770,17 @@ export interface components {
         };
         /**
          * SlotShard
-         * @description A primary that was asked.
+         * @description A primary that was polled.
          */
         SlotShard: {
             /**
              * Counted Since
-             * @description Start of its process. A slot that came later, or what was counted before CONFIG RESETSTAT, is not in it.
+             * @description Start of the process. Totals do not include the time before a slot was added or before CONFIG RESETSTAT.
              */
             counted_since?: string;
             /**
              * Detail
-             * @description Why it told nothing, for example an engine that does not count; else empty.
+             * @description Reason why it returned no data, for example an engine without slot statistics; otherwise empty.
              */
             detail: string;
             /** Node Uid */
@@ -8627,12 +8790,12 @@ export interface components {
         };
         /**
          * SlotTotals
-         * @description Since the shard's `counted_since`; absent where the engine does not count it.
+         * @description Totals since the shard's `counted_since`; missing if the engine does not count them.
          */
         SlotTotals: {
             /**
              * Cpu Usec
-             * @description Microseconds of processor time.
+             * @description CPU time in microseconds.
              */
             cpu_usec?: number;
             /** Network Bytes In */
@@ -8644,17 +8807,17 @@ export interface components {
         SlowEntry: {
             /**
              * Arguments
-             * @description The command and what follows, as far as the engine keeps it.
+             * @description Command and arguments; the engine truncates long ones.
              */
             arguments: string[];
             /**
              * At
-             * @description Epoch second at which it was executed.
+             * @description Time of the execution, in epoch seconds.
              */
             at: number;
             /**
              * Client
-             * @description Address: of a proxy, for clients of the endpoint.
+             * @description Address of the client. For clients of the endpoint, the address of the proxy.
              */
             client: string;
             /** Client Name */
@@ -8663,7 +8826,7 @@ export interface components {
             id: number;
             /**
              * Microseconds
-             * @description Of the engine's time; waiting for its turn is not in it.
+             * @description Execution time in microseconds, without the time in the queue.
              */
             microseconds: number;
         };
@@ -8671,14 +8834,14 @@ export interface components {
         SlowLog: {
             /**
              * Entries
-             * @description The newest first.
+             * @description Newest first.
              */
             entries: components["schemas"]["SlowEntry"][];
             /** Shard Uid */
             shard_uid: string;
             /**
              * Threshold Us
-             * @description What took longer is noted; negative: nothing is.
+             * @description Commands that take longer are recorded. Negative: none.
              */
             threshold_us: number;
         };
@@ -8697,13 +8860,13 @@ export interface components {
             node_uid: string;
             /**
              * Shards
-             * @description How many of the node's shards it remembers.
+             * @description Number of the node's shards in the snapshot.
              */
             shards: number;
         };
         /**
          * SnapshotPoint
-         * @description Save when `secs` have passed and at least `writes` keys have changed.
+         * @description Save if `secs` have passed and at least `writes` keys have changed.
          */
         SnapshotPoint: {
             /** Secs */
@@ -8715,12 +8878,12 @@ export interface components {
         };
         /**
          * Spread
-         * @description A figure over the repetitions of the measured phase.
+         * @description Distribution of a measurement over the repetitions of the measured phase.
          */
         Spread: {
             /**
              * Deviation
-             * @description Standard deviation; 0 for one repetition.
+             * @description Standard deviation; 0 if there is one repetition.
              */
             deviation: number;
             /** Least */
@@ -8732,7 +8895,7 @@ export interface components {
         };
         /**
          * StateMachine
-         * @description An action as /v1 shows it.
+         * @description An action in the format of /v1.
          */
         StateMachine: {
             /** Action Uid */
@@ -8775,7 +8938,7 @@ export interface components {
         Step: {
             /**
              * Detail
-             * @description What it is doing or waiting for.
+             * @description What the step is doing or waiting for.
              */
             detail?: string;
             /** Name */
@@ -8790,7 +8953,7 @@ export interface components {
         Summary: {
             /**
              * Percentiles
-             * @description Of all repetitions of the measured phase, from added histograms.
+             * @description Latency by percentile over all repetitions of the measured phase, from merged histograms.
              * @default []
              */
             percentiles?: components["schemas"]["Percentile"][];
@@ -8798,7 +8961,7 @@ export interface components {
             results: components["schemas"]["Result"][];
             /**
              * Spread
-             * @description By name of a figure.
+             * @description Distributions by name of the measurement.
              */
             spread: {
                 [key: string]: components["schemas"]["Spread"];
@@ -8809,7 +8972,7 @@ export interface components {
         Sync: {
             /**
              * Progress
-             * @description Bytes the replica still lacks, as far as known.
+             * @description Bytes that the replica has not received yet, if known.
              */
             progress: number;
             /**
@@ -8831,7 +8994,7 @@ export interface components {
         TokenRequest: {
             /**
              * Ttl
-             * @description seconds
+             * @description Lifetime in seconds.
              * @default 300
              */
             ttl?: number;
@@ -8840,7 +9003,7 @@ export interface components {
         TrafficReply: {
             /**
              * Action Uid
-             * @description null when it is so already.
+             * @description Uid of the action; null if nothing changes.
              */
             action_uid: string | null;
             /** Description */
@@ -8848,12 +9011,12 @@ export interface components {
         };
         /**
          * Understood
-         * @description A pasted command line as a workload.
+         * @description A memtier_benchmark command line, converted to a workload.
          */
         Understood: {
             /**
              * Ignored
-             * @description Options about the target or about files: the console decides these.
+             * @description Ignored options about the target or about files, which the console defines.
              */
             ignored: string[];
             /** Repetitions */
@@ -8862,30 +9025,30 @@ export interface components {
         };
         /**
          * UpgradeOrder
-         * @description The reference's body.
+         * @description Body of an upgrade request, as in the Redis Enterprise REST API.
          */
         UpgradeOrder: {
             /**
              * Force Discard
-             * @description Kept without effect.
+             * @description Accepted without effect.
              * @default false
              */
             force_discard?: boolean;
             /**
              * Force Restart
-             * @description Replace also shards that run that engine already.
+             * @description Also replace shards that run this version already.
              * @default false
              */
             force_restart?: boolean;
             /**
              * May Discard Data
-             * @description Kept without effect: nothing is ever discarded.
+             * @description Accepted without effect: no data is discarded.
              * @default false
              */
             may_discard_data?: boolean;
             /**
              * Modules
-             * @description There are no modules to upgrade.
+             * @description Must be empty: modules are not supported.
              * @default []
              */
             modules?: {
@@ -8893,19 +9056,19 @@ export interface components {
             }[];
             /**
              * Parallel Shards Upgrade
-             * @description Shards at a time; `all`: as many as the policy lets copy at once.
+             * @description Maximum number of shards to upgrade at the same time; `all`: as many as the policy allows.
              * @default all
              */
             parallel_shards_upgrade?: number | "all";
             /**
              * Preserve Roles
-             * @description Roles are always kept.
+             * @description Accepted without effect: roles are always kept.
              * @default false
              */
             preserve_roles?: boolean;
             /**
              * Redis Version
-             * @description The engine that must run in the end; the installed one when left out.
+             * @description Engine version that must run after the upgrade. Default: the version installed on the nodes.
              * @default
              */
             redis_version?: string;
@@ -8919,23 +9082,23 @@ export interface components {
             description: string;
             /**
              * Steps
-             * @description In their order within each pair; pairs go side by side.
+             * @description Steps of each shard pair, in order. Pairs are upgraded in parallel.
              */
             steps: string[];
         };
         /**
          * UserChanges
-         * @description What is left out stays. Fields of the reference that have no effect here are accepted and not kept.
+         * @description Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect.
          */
         UserChanges: {
             /**
              * Auth Method
-             * @description sso: by single sign-on; ldap: by a directory; both without a password here.
+             * @description `regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory.
              */
             auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
              * Email
-             * @description As it is: it cannot be changed.
+             * @description User name. It cannot be changed: omit it or send the current value.
              */
             email?: string | null;
             /** Name */
@@ -8946,13 +9109,13 @@ export interface components {
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             /**
              * Role Uids
-             * @description One of /v1/roles, in place of `role`.
+             * @description Uid of one role of /v1/roles. Alternative to `role`.
              */
             role_uids?: number[] | null;
         };
         /**
          * UserOut
-         * @description A user, without anything secret.
+         * @description A user without secrets.
          */
         UserOut: {
             /** Auth Method */
@@ -9010,7 +9173,7 @@ export interface components {
         Verdict: {
             /**
              * Kept
-             * @description null without limits or without a measurement.
+             * @description Whether all limits were kept; null without limits or measurements.
              */
             kept: boolean | null;
             /** Limits */
@@ -9031,12 +9194,12 @@ export interface components {
             events: "alarms" | "all" | "audit";
             /**
              * Failures
-             * @description Attempts in a row that failed; it is tried again.
+             * @description Consecutive failed attempts. Delivery is retried.
              */
             failures: number;
             /**
              * Is Signed
-             * @description Whether it has a secret, which is never shown.
+             * @description Whether a secret is set. It is never returned.
              */
             is_signed: boolean;
             /**
@@ -9046,12 +9209,12 @@ export interface components {
             kind: "webhook" | "alertmanager" | "email" | "syslog";
             /**
              * Last Error
-             * @description What the last of these failed with, in a sentence.
+             * @description Error message of the last failed attempt.
              */
             last_error: string;
             /**
              * Last Told Time
-             * @description When something arrived last; null: never.
+             * @description Time of the last delivery; null: never.
              */
             last_told_time: string | null;
             /**
@@ -9063,12 +9226,12 @@ export interface components {
             name: string;
             /**
              * Open
-             * @description Alarms that it was told of and that are not over.
+             * @description Number of delivered alarms that are still active.
              */
             open: number;
             /**
              * Silent Until
-             * @description Told of nothing until then; null: not silent.
+             * @description Muted until this time; null: not muted.
              */
             silent_until: string | null;
             /** Uid */
@@ -9078,7 +9241,7 @@ export interface components {
         };
         /**
          * WebhookUpdate
-         * @description What is left out stays.
+         * @description Omitted fields keep their values.
          */
         WebhookUpdate: {
             /** Ca */
@@ -9095,7 +9258,7 @@ export interface components {
             secret?: string | null;
             /**
              * Silent Minutes
-             * @description Told of nothing for so long, and then of what still goes on; 0 ends a silence.
+             * @description Mute messages for this time. Alarms that are still active are sent afterwards. 0 ends the mute.
              */
             silent_minutes?: number | null;
             /** Url */
@@ -9103,7 +9266,7 @@ export interface components {
         };
         /**
          * WholeCluster
-         * @description With what it consists of (ours, as some clients expect it).
+         * @description The cluster with its nodes, databases and capacity (extension, expected by some clients).
          */
         WholeCluster: {
             /** Cnm Http Port */
@@ -9114,14 +9277,14 @@ export interface components {
             created_time: string;
             /**
              * Databases
-             * @description Their uids.
+             * @description Uids of the databases.
              */
             databases: number[];
             /** Name */
             name: string;
             /**
              * Nodes
-             * @description Their uids.
+             * @description Uids of the nodes.
              */
             nodes: number[];
             /** Rack Aware */
@@ -9130,7 +9293,7 @@ export interface components {
             reserved_ports: number[];
             /**
              * Shards Overbooking
-             * @description Copy of the policy.
+             * @description Same as in the policy.
              */
             shards_overbooking: boolean;
             /** Slave Ha */
@@ -9142,14 +9305,14 @@ export interface components {
             status: "active";
             /**
              * Total Memory
-             * @description Bytes of all machines; one that several nodes share counts once.
+             * @description Memory of all machines in bytes. A machine that several nodes share is counted once.
              */
             total_memory: number;
             /** Total Shards */
             total_shards: number;
             /**
              * Used Memory
-             * @description Bytes of all shards in the newest second; 0 without one.
+             * @description Memory usage of all shards in the newest second in bytes; 0 without a sample.
              */
             used_memory: number;
         } & {
@@ -9157,7 +9320,7 @@ export interface components {
         };
         /**
          * Workload
-         * @description Options of memtier_benchmark with underscores; what is left out is as memtier has it (`x-default`).
+         * @description Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`).
          */
         "Workload-Input": {
             /**
@@ -9287,7 +9450,7 @@ export interface components {
         };
         /**
          * Workload
-         * @description Options of memtier_benchmark with underscores; what is left out is as memtier has it (`x-default`).
+         * @description Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`).
          */
         "Workload-Output": {
             /**
@@ -9426,19 +9589,19 @@ export interface components {
         };
         /**
          * Credentials
-         * @description Some clients send them in the body.
+         * @description Credentials in the body, for clients that do not use HTTP Basic.
          */
         shardboard__api__users__Credentials: {
             /**
              * Code
-             * @description Of a second factor (ours).
+             * @description Second factor: a code of the authenticator app, or a recovery code (extension).
              */
             code?: string | null;
             /** Password */
             password?: string | null;
             /**
              * Ttl
-             * @description seconds
+             * @description Lifetime in seconds.
              * @default 300
              */
             ttl?: number;
@@ -9447,12 +9610,12 @@ export interface components {
         };
         /**
          * Command
-         * @description A command in place of SET and GET.
+         * @description A custom command instead of SET and GET.
          */
         shardboard__schemas__benchmark_requests__Command: {
             /**
              * Command
-             * @description __key__ and __data__ are filled in.
+             * @description The generator replaces `__key__` and `__data__`.
              */
             command: string;
             /**
@@ -9501,7 +9664,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9510,7 +9673,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9519,7 +9682,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9537,7 +9700,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9546,7 +9709,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -9575,7 +9738,7 @@ export interface operations {
                     "application/json": components["schemas"]["Actions"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9584,7 +9747,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9593,7 +9756,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9611,7 +9774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9620,7 +9783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -9651,7 +9814,7 @@ export interface operations {
                     "application/json": components["schemas"]["Actions"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9660,7 +9823,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9669,7 +9832,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9678,7 +9841,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9705,7 +9868,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9714,7 +9877,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -9745,7 +9908,7 @@ export interface operations {
                     "application/json": components["schemas"]["StateMachine"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9754,7 +9917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9763,7 +9926,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9772,7 +9935,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9799,7 +9962,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9808,7 +9971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -9839,7 +10002,7 @@ export interface operations {
                     "application/json": components["schemas"]["StateMachine"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9848,7 +10011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9857,7 +10020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9866,7 +10029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9875,7 +10038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9902,7 +10065,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9911,7 +10074,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -9926,15 +10089,15 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description only lines with lower uids */
+                /** @description Return only lines with a uid lower than this one. */
                 before?: number | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
                 username?: string;
                 outcome?: "" | "done" | "refused" | "failed";
-                /** @description part of user, source, path, code or detail */
+                /** @description Text in the user, source address, path, error code or detail. */
                 text?: string;
             };
             header?: never;
@@ -9952,7 +10115,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditLine"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9961,7 +10124,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -9970,7 +10133,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9997,7 +10160,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10006,7 +10169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10035,7 +10198,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditCheck"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10044,7 +10207,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10053,7 +10216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10062,7 +10225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10080,7 +10243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10089,7 +10252,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10103,9 +10266,9 @@ export interface operations {
     export_audit_v1_audit_export_get: {
         parameters: {
             query?: {
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
             };
             header?: never;
@@ -10123,7 +10286,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10132,7 +10295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10141,7 +10304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10168,7 +10331,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10177,7 +10340,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10208,7 +10371,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10217,7 +10380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10226,7 +10389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10244,7 +10407,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10253,7 +10416,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10267,7 +10430,7 @@ export interface operations {
     list_bdbs_v1_bdbs_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -10285,7 +10448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10294,7 +10457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10303,7 +10466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10330,7 +10493,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10339,7 +10502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10353,7 +10516,7 @@ export interface operations {
     create_bdb_v1_bdbs_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -10375,7 +10538,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10384,7 +10547,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10393,7 +10556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10402,7 +10565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -10411,7 +10574,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10438,7 +10601,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10447,7 +10610,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10461,7 +10624,7 @@ export interface operations {
     list_bdb_alerts_v1_bdbs_alerts_get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -10483,7 +10646,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10492,7 +10655,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10501,7 +10664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10528,7 +10691,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10537,7 +10700,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10551,7 +10714,7 @@ export interface operations {
     get_bdb_alerts_v1_bdbs_alerts__uid__get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -10573,7 +10736,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10582,7 +10745,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10591,7 +10754,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10600,7 +10763,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10627,7 +10790,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10636,7 +10799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10650,7 +10813,7 @@ export interface operations {
     set_bdb_alerts_v1_bdbs_alerts__uid__post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -10676,7 +10839,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10685,7 +10848,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10694,7 +10857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10703,7 +10866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10712,7 +10875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -10739,7 +10902,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10748,7 +10911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10762,7 +10925,7 @@ export interface operations {
     get_bdb_alert_v1_bdbs_alerts__uid___alert__get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -10783,7 +10946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Alert"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10792,7 +10955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10801,7 +10964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10810,7 +10973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10837,7 +11000,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10846,7 +11009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10877,7 +11040,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10886,7 +11049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10895,7 +11058,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10913,7 +11076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10922,7 +11085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -10951,7 +11114,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10960,7 +11123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -10969,7 +11132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -10978,7 +11141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10996,7 +11159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11005,7 +11168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11036,7 +11199,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11045,7 +11208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11054,7 +11217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11072,7 +11235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11081,7 +11244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11095,13 +11258,13 @@ export interface operations {
     list_bdb_stats_v1_bdbs_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -11119,7 +11282,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectStats"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11128,7 +11291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11137,7 +11300,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11164,7 +11327,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11173,7 +11336,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11187,13 +11350,13 @@ export interface operations {
     list_last_bdb_stats_v1_bdbs_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -11213,7 +11376,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11222,7 +11385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11231,7 +11394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11258,7 +11421,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11267,7 +11430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11281,13 +11444,13 @@ export interface operations {
     get_last_bdb_stats_v1_bdbs_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -11309,7 +11472,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11318,7 +11481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11327,7 +11490,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11336,7 +11499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11363,7 +11526,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11372,7 +11535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11386,13 +11549,13 @@ export interface operations {
     get_bdb_stats_v1_bdbs_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -11412,7 +11575,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectStats"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11421,7 +11584,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11430,7 +11593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11439,7 +11602,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11466,7 +11629,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11475,7 +11638,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11489,7 +11652,7 @@ export interface operations {
     get_bdb_v1_bdbs__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -11509,7 +11672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11518,7 +11681,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11527,7 +11690,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11536,7 +11699,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11563,7 +11726,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11572,7 +11735,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11586,7 +11749,7 @@ export interface operations {
     update_bdb_v1_bdbs__uid__put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -11610,7 +11773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11619,7 +11782,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11628,7 +11791,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11637,7 +11800,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11646,7 +11809,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -11655,7 +11818,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11682,7 +11845,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11691,7 +11854,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11722,7 +11885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11731,7 +11894,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11740,7 +11903,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11749,7 +11912,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11758,7 +11921,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11785,7 +11948,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11794,7 +11957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11808,11 +11971,11 @@ export interface operations {
     rebalance_v1_bdbs__uid__actions_rebalance_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
-                /** @description `?only_failovers` alone means true. */
+                /** @description Only change roles, move no shards. `?only_failovers` alone means true. */
                 only_failovers?: string | null;
-                /** @description Handovers and moves at most, handovers first. */
+                /** @description Maximum number of failovers and moves. Failovers come first. */
                 max_operations?: number | null;
             };
             header?: never;
@@ -11838,7 +12001,7 @@ export interface operations {
                     "application/json": components["schemas"]["RebalanceReply"] | components["schemas"]["BlueprintPair"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11847,7 +12010,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11856,7 +12019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11865,7 +12028,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11874,7 +12037,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11901,7 +12064,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11910,7 +12073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -11941,7 +12104,7 @@ export interface operations {
                     "application/json": components["schemas"]["TrafficReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11950,7 +12113,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -11959,7 +12122,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -11968,7 +12131,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11977,7 +12140,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12004,7 +12167,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12013,7 +12176,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12044,7 +12207,7 @@ export interface operations {
                     "application/json": components["schemas"]["RebalanceReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12053,7 +12216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12062,7 +12225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12071,7 +12234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12080,7 +12243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12107,7 +12270,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12116,7 +12279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12130,9 +12293,9 @@ export interface operations {
     revamp_bdb_v1_bdbs__uid__actions_revamp_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
-                /** @description Kept without effect. */
+                /** @description Accepted without effect. */
                 pause_persistence?: string | null;
             };
             header?: never;
@@ -12156,7 +12319,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevampReply"] | components["schemas"]["BlueprintPair"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12165,7 +12328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12174,7 +12337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12183,7 +12346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12192,7 +12355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -12201,7 +12364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12228,7 +12391,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12237,7 +12400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12268,7 +12431,7 @@ export interface operations {
                     "application/json": components["schemas"]["TrafficReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12277,7 +12440,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12286,7 +12449,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12295,7 +12458,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12304,7 +12467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12331,7 +12494,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12340,7 +12503,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12354,9 +12517,9 @@ export interface operations {
     address_changes_v1_bdbs__uid__address_changes_get: {
         parameters: {
             query?: {
-                /** @description `?only_failovers` alone means true. */
+                /** @description Only change roles, move no shards. `?only_failovers` alone means true. */
                 only_failovers?: string | null;
-                /** @description Handovers and moves at most, handovers first. */
+                /** @description Maximum number of failovers and moves. Failovers come first. */
                 max_operations?: number | null;
             };
             header?: never;
@@ -12376,7 +12539,7 @@ export interface operations {
                     "application/json": components["schemas"]["AddressChange"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12385,7 +12548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12394,7 +12557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12403,7 +12566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12412,7 +12575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12439,7 +12602,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12448,7 +12611,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12462,9 +12625,9 @@ export interface operations {
     get_availability_v1_bdbs__uid__availability_get: {
         parameters: {
             query?: {
-                /** @description Replicas must have all data, too. */
+                /** @description Also require that all replicas are in sync. */
                 extend_check?: "lag" | null;
-                /** @description Accepted: a replica is in sync or it is not. */
+                /** @description Accepted without effect: a replica is either in sync or not. */
                 availability_lag_tolerance_ms?: number | null;
             };
             header?: never;
@@ -12486,7 +12649,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12495,7 +12658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12504,7 +12667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12513,7 +12676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12540,7 +12703,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12549,7 +12712,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12584,7 +12747,7 @@ export interface operations {
                     "application/json": components["schemas"]["Answer"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12593,7 +12756,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12602,7 +12765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12611,7 +12774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12620,7 +12783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -12629,7 +12792,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12656,7 +12819,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12665,7 +12828,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12696,7 +12859,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12705,7 +12868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12714,7 +12877,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12723,7 +12886,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12732,7 +12895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12759,7 +12922,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12768,7 +12931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12799,7 +12962,7 @@ export interface operations {
                     "application/json": components["schemas"]["EndpointState"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12808,7 +12971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12817,7 +12980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12826,7 +12989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12853,7 +13016,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12862,7 +13025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12893,7 +13056,7 @@ export interface operations {
                     "application/json": components["schemas"]["EndpointCommands"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12902,7 +13065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -12911,7 +13074,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -12920,7 +13083,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -12947,7 +13110,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12956,7 +13119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -12970,7 +13133,7 @@ export interface operations {
     replace_passwords_v1_bdbs__uid__passwords_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -12994,7 +13157,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ordered"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13003,7 +13166,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13012,7 +13175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13021,7 +13184,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13030,7 +13193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -13039,7 +13202,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13066,7 +13229,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13075,7 +13238,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13089,7 +13252,7 @@ export interface operations {
     add_password_v1_bdbs__uid__passwords_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -13113,7 +13276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ordered"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13122,7 +13285,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13131,7 +13294,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13140,7 +13303,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13149,7 +13312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -13158,7 +13321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13185,7 +13348,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13194,7 +13357,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13208,7 +13371,7 @@ export interface operations {
     remove_password_v1_bdbs__uid__passwords_delete: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -13232,7 +13395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ordered"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13241,7 +13404,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13250,7 +13413,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13259,7 +13422,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13268,7 +13431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -13277,7 +13440,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13304,7 +13467,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13313,7 +13476,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13344,7 +13507,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13353,7 +13516,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13362,7 +13525,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13371,7 +13534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13380,7 +13543,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -13407,7 +13570,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13416,7 +13579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13447,7 +13610,7 @@ export interface operations {
                     "application/json": components["schemas"]["RamCurve"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13456,7 +13619,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13465,7 +13628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13474,7 +13637,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13483,7 +13646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -13510,7 +13673,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13519,7 +13682,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13550,7 +13713,7 @@ export interface operations {
                     "application/json": components["schemas"]["Shard"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13559,7 +13722,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13568,7 +13731,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13577,7 +13740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13604,7 +13767,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13613,7 +13776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13627,9 +13790,9 @@ export interface operations {
     list_hot_slots_v1_bdbs__uid__slots_hot_get: {
         parameters: {
             query?: {
-                /** @description what to rank by */
+                /** @description Metric to rank the slots by. */
                 by?: "cpu_usec" | "network_bytes_in" | "network_bytes_out" | "key_count";
-                /** @description slots, at most */
+                /** @description Maximum number of slots. */
                 limit?: number;
             };
             header?: never;
@@ -13649,7 +13812,7 @@ export interface operations {
                     "application/json": components["schemas"]["HotSlots"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13658,7 +13821,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13667,7 +13830,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13676,7 +13839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13703,7 +13866,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13712,7 +13875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13743,7 +13906,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13752,7 +13915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13761,7 +13924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13770,7 +13933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13797,7 +13960,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13806,7 +13969,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13837,7 +14000,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13846,7 +14009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13855,7 +14018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13864,7 +14027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13891,7 +14054,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13900,7 +14063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -13914,7 +14077,7 @@ export interface operations {
     upgrade_bdb_v1_bdbs__uid__upgrade_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -13938,7 +14101,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"] | components["schemas"]["UpgradePlan"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13947,7 +14110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -13956,7 +14119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -13965,7 +14128,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13974,7 +14137,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -13983,7 +14146,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14010,7 +14173,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14019,7 +14182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14033,7 +14196,7 @@ export interface operations {
     act_on_bdb_v1_bdbs__uid___action__put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -14060,7 +14223,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bdb"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14069,7 +14232,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14078,7 +14241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14087,7 +14250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14096,7 +14259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14123,7 +14286,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14132,7 +14295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14146,7 +14309,7 @@ export interface operations {
     list_benchmarks_v1_benchmarks_get: {
         parameters: {
             query?: {
-                /** @description only of this database */
+                /** @description Return only runs on this database. */
                 bdb_uid?: number | null;
                 limit?: number;
                 offset?: number;
@@ -14166,7 +14329,7 @@ export interface operations {
                     "application/json": components["schemas"]["Benchmark"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14175,7 +14338,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14184,7 +14347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14211,7 +14374,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14220,7 +14383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14253,7 +14416,7 @@ export interface operations {
                     "application/json": components["schemas"]["Benchmark"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14262,7 +14425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14271,7 +14434,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14280,7 +14443,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14289,7 +14452,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -14298,7 +14461,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14325,7 +14488,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14334,7 +14497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14348,7 +14511,7 @@ export interface operations {
     compare_benchmarks_v1_benchmarks_compare_get: {
         parameters: {
             query: {
-                /** @description comma list of 2 to 6, the first is the base */
+                /** @description Comma-separated uids of 2 to 6 runs. The first is the baseline. */
                 uids: string;
             };
             header?: never;
@@ -14366,7 +14529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14375,7 +14538,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14384,7 +14547,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14393,7 +14556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14420,7 +14583,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14429,7 +14592,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14462,7 +14625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Preflight"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14471,7 +14634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14480,7 +14643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14489,7 +14652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14498,7 +14661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -14525,7 +14688,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14534,7 +14697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14548,7 +14711,7 @@ export interface operations {
     list_scenarios_v1_benchmarks_scenarios_get: {
         parameters: {
             query?: {
-                /** @description 1 is the size that was published. */
+                /** @description Factor to scale the published size with; 1 is the original size. */
                 scale?: number;
             };
             header?: never;
@@ -14566,7 +14729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Scenario"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14575,7 +14738,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14584,7 +14747,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14611,7 +14774,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14620,7 +14783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14634,7 +14797,7 @@ export interface operations {
     get_scenario_v1_benchmarks_scenarios__name__get: {
         parameters: {
             query?: {
-                /** @description 1 is the size that was published. */
+                /** @description Factor to scale the published size with; 1 is the original size. */
                 scale?: number;
             };
             header?: never;
@@ -14654,7 +14817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Scenario"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14663,7 +14826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14672,7 +14835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14681,7 +14844,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14708,7 +14871,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14717,7 +14880,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14750,7 +14913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Understood"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14759,7 +14922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14768,7 +14931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14777,7 +14940,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -14804,7 +14967,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14813,7 +14976,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14844,7 +15007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Benchmark"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14853,7 +15016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14862,7 +15025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14871,7 +15034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14898,7 +15061,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14907,7 +15070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -14942,7 +15105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Benchmark"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14951,7 +15114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14960,7 +15123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14969,7 +15132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14996,7 +15159,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15005,7 +15168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15036,7 +15199,7 @@ export interface operations {
                     "application/json": components["schemas"]["Removed"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15045,7 +15208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15054,7 +15217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15063,7 +15226,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15072,7 +15235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15099,7 +15262,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15108,7 +15271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15141,7 +15304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Meanwhile"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15150,7 +15313,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15159,7 +15322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15168,7 +15331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15195,7 +15358,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15204,7 +15367,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15218,7 +15381,7 @@ export interface operations {
     benchmark_report_of_v1_benchmarks__uid__report_get: {
         parameters: {
             query?: {
-                /** @description memtier: the generator's own JSON report of the last repetition */
+                /** @description `memtier` is the load generator's JSON report of the last repetition. */
                 format?: "markdown" | "csv" | "json" | "html" | "memtier";
             };
             header?: never;
@@ -15236,7 +15399,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15245,7 +15408,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15254,7 +15417,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15263,7 +15426,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15290,7 +15453,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15299,7 +15462,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15313,13 +15476,13 @@ export interface operations {
     benchmark_series_v1_benchmarks__uid__series_get: {
         parameters: {
             query?: {
-                /** @description only this phase */
+                /** @description Return only this phase. */
                 phase?: number | null;
-                /** @description only this repetition */
+                /** @description Return only this repetition. */
                 repetition?: number | null;
-                /** @description with the latency histogram of each second */
+                /** @description Include the latency histogram of each second. */
                 histograms?: boolean;
-                /** @description only from this second of each load on */
+                /** @description Skip the seconds before this one of each load. */
                 since?: number;
             };
             header?: never;
@@ -15339,7 +15502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Series"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15348,7 +15511,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15357,7 +15520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15366,7 +15529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15393,7 +15556,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15402,7 +15565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15433,7 +15596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Benchmark"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15442,7 +15605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15451,7 +15614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15460,7 +15623,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15469,7 +15632,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15496,7 +15659,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15505,7 +15668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15534,7 +15697,7 @@ export interface operations {
                     "application/json": components["schemas"]["BootstrapState"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15543,7 +15706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15552,7 +15715,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15570,7 +15733,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15579,7 +15742,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15612,7 +15775,7 @@ export interface operations {
                     "application/json": components["schemas"]["BootstrapState"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15621,7 +15784,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15630,7 +15793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15639,7 +15802,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -15648,7 +15811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15675,7 +15838,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15684,7 +15847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15717,7 +15880,7 @@ export interface operations {
                     "application/json": components["schemas"]["BootstrapState"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15726,7 +15889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15735,7 +15898,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15744,7 +15907,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -15753,7 +15916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15780,7 +15943,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15789,7 +15952,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15822,7 +15985,7 @@ export interface operations {
                     "application/json": components["schemas"]["JoinReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15831,7 +15994,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15840,7 +16003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15849,7 +16012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15858,7 +16021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -15867,7 +16030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15894,7 +16057,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15903,7 +16066,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -15938,7 +16101,7 @@ export interface operations {
                     "application/json": components["schemas"]["BootstrapState"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15947,7 +16110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15956,7 +16119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15965,7 +16128,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -15974,7 +16137,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16001,7 +16164,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16010,7 +16173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16039,7 +16202,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16048,7 +16211,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16057,7 +16220,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16066,7 +16229,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16075,7 +16238,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -16084,7 +16247,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16102,7 +16265,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16111,7 +16274,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16140,7 +16303,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16149,7 +16312,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16158,7 +16321,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16167,7 +16330,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16176,7 +16339,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -16185,7 +16348,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16203,7 +16366,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16212,7 +16375,7 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16241,7 +16404,7 @@ export interface operations {
                     "application/json": components["schemas"]["WholeCluster"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16250,7 +16413,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16259,7 +16422,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16277,7 +16440,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16286,7 +16449,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16300,7 +16463,7 @@ export interface operations {
     update_cluster_v1_cluster_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -16322,7 +16485,7 @@ export interface operations {
                     "application/json": components["schemas"]["WholeCluster"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16331,7 +16494,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16340,7 +16503,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16367,7 +16530,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16376,7 +16539,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16407,7 +16570,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16416,7 +16579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16425,7 +16588,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16443,7 +16606,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16452,7 +16615,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16466,7 +16629,7 @@ export interface operations {
     list_cluster_alerts_v1_cluster_alerts_get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -16486,7 +16649,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16495,7 +16658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16504,7 +16667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16531,7 +16694,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16540,7 +16703,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16554,7 +16717,7 @@ export interface operations {
     get_cluster_alert_v1_cluster_alerts__alert__get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -16574,7 +16737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Alert"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16583,7 +16746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16592,7 +16755,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16601,7 +16764,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16628,7 +16791,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16637,7 +16800,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16666,7 +16829,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsoleAuthority"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16675,7 +16838,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16684,7 +16847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16702,7 +16865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16711,7 +16874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16725,7 +16888,7 @@ export interface operations {
     announce_authority_v1_cluster_authority_announce_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -16747,7 +16910,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuthorityOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16756,7 +16919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16765,7 +16928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16774,7 +16937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -16783,7 +16946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16810,7 +16973,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16819,7 +16982,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16848,7 +17011,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsoleAuthority"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16857,7 +17020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16866,7 +17029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16875,7 +17038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16893,7 +17056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16902,7 +17065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -16935,7 +17098,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16944,7 +17107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16953,7 +17116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16962,7 +17125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16989,7 +17152,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16998,7 +17161,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17027,7 +17190,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsoleAuthority"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17036,7 +17199,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17045,7 +17208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17054,7 +17217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17072,7 +17235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17081,7 +17244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17110,7 +17273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Certificates"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17119,7 +17282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17128,7 +17291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17146,7 +17309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17155,7 +17318,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17169,7 +17332,7 @@ export interface operations {
     install_certificates_v1_cluster_certificates_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -17191,7 +17354,7 @@ export interface operations {
                     "application/json": components["schemas"]["OfConsole"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17200,7 +17363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17209,7 +17372,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17218,7 +17381,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -17227,7 +17390,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17254,7 +17417,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17263,7 +17426,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17296,7 +17459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Rotated"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17305,7 +17468,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17314,7 +17477,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17341,7 +17504,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17350,7 +17513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17383,7 +17546,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17392,7 +17555,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17401,7 +17564,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17410,7 +17573,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17419,7 +17582,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17446,7 +17609,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17455,7 +17618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17484,7 +17647,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterResult"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17493,7 +17656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17502,7 +17665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17520,7 +17683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17529,7 +17692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17558,7 +17721,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17567,7 +17730,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17576,7 +17739,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17585,7 +17748,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17603,7 +17766,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17612,7 +17775,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17641,7 +17804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17650,7 +17813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17659,7 +17822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17677,7 +17840,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17686,7 +17849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17715,7 +17878,7 @@ export interface operations {
                     "application/json": components["schemas"]["LdapOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17724,7 +17887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17733,7 +17896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17751,7 +17914,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17760,7 +17923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17774,7 +17937,7 @@ export interface operations {
     set_directory_v1_cluster_ldap_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -17796,7 +17959,7 @@ export interface operations {
                     "application/json": components["schemas"]["LdapOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17805,7 +17968,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17814,7 +17977,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17823,7 +17986,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -17850,7 +18013,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17859,7 +18022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17890,7 +18053,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17899,7 +18062,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17908,7 +18071,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17917,7 +18080,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17935,7 +18098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17944,7 +18107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -17975,7 +18138,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17984,7 +18147,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17993,7 +18156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18011,7 +18174,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18020,7 +18183,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18049,7 +18212,7 @@ export interface operations {
                     "application/json": components["schemas"]["OidcOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18058,7 +18221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18067,7 +18230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18076,7 +18239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18094,7 +18257,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18103,7 +18266,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18117,7 +18280,7 @@ export interface operations {
     set_provider_v1_cluster_oidc_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -18139,7 +18302,7 @@ export interface operations {
                     "application/json": components["schemas"]["OidcOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18148,7 +18311,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18157,7 +18320,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18166,7 +18329,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -18193,7 +18356,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18202,7 +18365,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18233,7 +18396,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18242,7 +18405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18251,7 +18414,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18260,7 +18423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18278,7 +18441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18287,7 +18450,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18316,7 +18479,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18325,7 +18488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18334,7 +18497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18352,7 +18515,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18361,7 +18524,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18394,7 +18557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18403,7 +18566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18412,7 +18575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18439,7 +18602,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18448,7 +18611,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18477,7 +18640,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18486,7 +18649,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18495,7 +18658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18513,7 +18676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18522,7 +18685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18553,7 +18716,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18562,7 +18725,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18571,7 +18734,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18589,7 +18752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18598,7 +18761,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18612,13 +18775,13 @@ export interface operations {
     get_cluster_stats_v1_cluster_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -18636,7 +18799,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterStats"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18645,7 +18808,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18654,7 +18817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18681,7 +18844,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18690,7 +18853,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18704,13 +18867,13 @@ export interface operations {
     get_last_cluster_stats_v1_cluster_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -18728,7 +18891,7 @@ export interface operations {
                     "application/json": components["schemas"]["Interval"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18737,7 +18900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18746,7 +18909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18773,7 +18936,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18782,7 +18945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18796,7 +18959,7 @@ export interface operations {
     install_certificate_v1_cluster_update_cert_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -18818,7 +18981,7 @@ export interface operations {
                     "application/json": components["schemas"]["OfConsole"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18827,7 +18990,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18836,7 +18999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18845,7 +19008,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -18854,7 +19017,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18881,7 +19044,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18890,7 +19053,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18921,7 +19084,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18930,7 +19093,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18939,7 +19102,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18957,7 +19120,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18966,7 +19129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -18995,7 +19158,7 @@ export interface operations {
                     "application/json": unknown[];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19004,7 +19167,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19013,7 +19176,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19031,7 +19194,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19040,7 +19203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19071,7 +19234,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19080,7 +19243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19089,7 +19252,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19107,7 +19270,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19116,7 +19279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19145,7 +19308,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19154,7 +19317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19163,7 +19326,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19172,7 +19335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19190,7 +19353,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19199,7 +19362,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19230,7 +19393,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19239,7 +19402,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19248,7 +19411,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19257,7 +19420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19266,7 +19429,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19293,7 +19456,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19302,7 +19465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19331,7 +19494,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19340,7 +19503,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19349,7 +19512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19358,7 +19521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19376,7 +19539,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19385,7 +19548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19416,7 +19579,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19425,7 +19588,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19434,7 +19597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19443,7 +19606,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19452,7 +19615,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19479,7 +19642,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19488,7 +19651,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19519,7 +19682,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19528,7 +19691,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19537,7 +19700,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19555,7 +19718,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19564,7 +19727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19578,13 +19741,13 @@ export interface operations {
     list_endpoint_stats_v1_endpoints_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -19602,7 +19765,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectStats"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19611,7 +19774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19620,7 +19783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19647,7 +19810,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19656,7 +19819,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19670,13 +19833,13 @@ export interface operations {
     list_last_endpoint_stats_v1_endpoints_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -19696,7 +19859,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19705,7 +19868,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19714,7 +19877,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19741,7 +19904,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19750,7 +19913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19764,13 +19927,13 @@ export interface operations {
     get_last_endpoint_stats_v1_endpoints_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -19793,7 +19956,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19802,7 +19965,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19811,7 +19974,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19820,7 +19983,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19847,7 +20010,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19856,7 +20019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19870,13 +20033,13 @@ export interface operations {
     get_endpoint_stats_v1_endpoints_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -19897,7 +20060,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectStats"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19906,7 +20069,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19915,7 +20078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19924,7 +20087,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19951,7 +20114,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19960,7 +20123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -19976,13 +20139,13 @@ export interface operations {
             query: {
                 /** @description cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid> */
                 topic: string;
-                /** @description comma list */
+                /** @description Comma-separated names of metrics. */
                 metrics: string;
-                /** @description epoch second */
+                /** @description Epoch seconds. */
                 from: number;
-                /** @description epoch second, excluded; now when left out */
+                /** @description Epoch seconds, exclusive. Default: now. */
                 to?: number | null;
-                /** @description comma list; all when left out */
+                /** @description Comma-separated uids. Default: all objects. */
                 uids?: string;
                 max_points?: number;
             };
@@ -20001,7 +20164,7 @@ export interface operations {
                     "application/json": components["schemas"]["History"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20010,7 +20173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20019,7 +20182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20028,7 +20191,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20055,7 +20218,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20064,7 +20227,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20078,21 +20241,21 @@ export interface operations {
     get_latency_history_v1_history_latency_get: {
         parameters: {
             query: {
-                /** @description epoch second */
+                /** @description Epoch seconds. */
                 from: number;
-                /** @description epoch second, excluded; now when left out */
+                /** @description Epoch seconds, exclusive. Default: now. */
                 to?: number | null;
-                /** @description a database; all when left out */
+                /** @description Uid of a database. Default: all databases. */
                 bdb?: number | null;
-                /** @description <database>:1:<node>, what one proxy measured */
+                /** @description `<database>:1:<node>`: return the measurements of one proxy. */
                 endpoint?: string;
-                /** @description of which commands; all: without blocking ones */
+                /** @description Kind of commands. `all` does not include blocking commands. */
                 kind?: "all" | "read" | "write" | "other" | "blocking";
-                /** @description columns, at most */
+                /** @description Maximum number of columns. */
                 points?: number;
-                /** @description seconds of one column, as told before: for what came since */
+                /** @description Seconds per column, as in an earlier reply, to get only newer columns. */
                 step?: number | null;
-                /** @description 20, 10 or 5 rows in each power of ten; the most that make 60 rows when left out */
+                /** @description Rows per power of ten: 20, 10 or 5. Default: the highest that results in at most 60 rows. */
                 per_decade?: string;
             };
             header?: never;
@@ -20110,7 +20273,7 @@ export interface operations {
                     "application/json": components["schemas"]["LatencyHistory"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20119,7 +20282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20128,7 +20291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20137,7 +20300,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20164,7 +20327,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20173,7 +20336,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20205,7 +20368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Retention"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20214,7 +20377,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20223,7 +20386,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20250,7 +20413,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20259,7 +20422,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20273,9 +20436,9 @@ export interface operations {
     list_incidents_v1_incidents_get: {
         parameters: {
             query?: {
-                /** @description ISO 8601; any time when left out */
+                /** @description ISO 8601. Default: the oldest incident. */
                 from?: string | null;
-                /** @description ISO 8601; now when left out */
+                /** @description ISO 8601. Default: now. */
                 to?: string | null;
                 limit?: number;
             };
@@ -20294,7 +20457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Incident"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20303,7 +20466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20312,7 +20475,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20339,7 +20502,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20348,7 +20511,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20379,7 +20542,7 @@ export interface operations {
                     "application/json": components["schemas"]["IncidentInFull"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20388,7 +20551,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20397,7 +20560,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20406,7 +20569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20433,7 +20596,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20442,7 +20605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20473,7 +20636,7 @@ export interface operations {
                     "text/markdown": unknown;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20482,7 +20645,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20491,7 +20654,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20500,7 +20663,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20527,7 +20690,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20536,7 +20699,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20567,7 +20730,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20576,7 +20739,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20585,7 +20748,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20603,7 +20766,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20612,7 +20775,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20645,7 +20808,7 @@ export interface operations {
                     "application/json": components["schemas"]["JoinTokenOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20654,7 +20817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20663,7 +20826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20672,7 +20835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20681,7 +20844,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -20690,7 +20853,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20717,7 +20880,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20726,7 +20889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20740,7 +20903,7 @@ export interface operations {
     get_jsonschema_v1_jsonschema_get: {
         parameters: {
             query: {
-                /** @description one of bdb, benchmark, cluster, node, policy */
+                /** @description One of bdb, benchmark, cluster, node, policy. */
                 object: string;
             };
             header?: never;
@@ -20758,7 +20921,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20767,7 +20930,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20776,7 +20939,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20803,7 +20966,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20812,7 +20975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20841,7 +21004,7 @@ export interface operations {
                     "application/json": components["schemas"]["MappingOut"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20850,7 +21013,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20859,7 +21022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20877,7 +21040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20886,7 +21049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -20900,7 +21063,7 @@ export interface operations {
     create_mapping_v1_ldap_mappings_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -20922,7 +21085,7 @@ export interface operations {
                     "application/json": components["schemas"]["MappingOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20931,7 +21094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20940,7 +21103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20949,7 +21112,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -20958,7 +21121,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20985,7 +21148,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20994,7 +21157,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21025,7 +21188,7 @@ export interface operations {
                     "application/json": components["schemas"]["MappingOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21034,7 +21197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21043,7 +21206,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21052,7 +21215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21079,7 +21242,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21088,7 +21251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21102,7 +21265,7 @@ export interface operations {
     update_mapping_v1_ldap_mappings__uid__put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -21126,7 +21289,7 @@ export interface operations {
                     "application/json": components["schemas"]["MappingOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21135,7 +21298,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21144,7 +21307,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21153,7 +21316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21162,7 +21325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -21171,7 +21334,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21198,7 +21361,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21207,7 +21370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21240,7 +21403,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21249,7 +21412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21258,7 +21421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21267,7 +21430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21294,7 +21457,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21303,7 +21466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21332,7 +21495,7 @@ export interface operations {
                     "application/json": components["schemas"]["License"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21341,7 +21504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21350,7 +21513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21368,7 +21531,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21377,7 +21540,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21410,7 +21573,7 @@ export interface operations {
                     "application/json": components["schemas"]["License"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21419,7 +21582,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21428,7 +21591,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21455,7 +21618,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21464,7 +21627,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21497,7 +21660,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21506,7 +21669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21515,7 +21678,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21524,7 +21687,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21551,7 +21714,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21560,7 +21723,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21591,7 +21754,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21600,7 +21763,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21609,7 +21772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21627,7 +21790,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21636,7 +21799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21667,7 +21830,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21676,7 +21839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21685,7 +21848,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21703,7 +21866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21712,7 +21875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21726,19 +21889,19 @@ export interface operations {
     list_events_v1_logs_get: {
         parameters: {
             query?: {
-                /** @description desc: newest first */
+                /** @description `desc`: newest first. */
                 order?: "asc" | "desc";
                 limit?: number;
                 offset?: number;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of DEBUG, INFO, WARNING, ERROR, CRITICAL */
+                /** @description Comma-separated list of DEBUG, INFO, WARNING, ERROR, CRITICAL */
                 severity?: string;
-                /** @description comma list of cluster, node, bdb, shard */
+                /** @description Comma-separated list of cluster, node, bdb, shard */
                 source?: string;
-                /** @description part of the description */
+                /** @description Text in the description. */
                 text?: string;
                 bdb_uid?: number | null;
                 node_uid?: number | null;
@@ -21758,7 +21921,7 @@ export interface operations {
                     "application/json": components["schemas"]["Event"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21767,7 +21930,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21776,7 +21939,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21803,7 +21966,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21812,7 +21975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21843,7 +22006,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21852,7 +22015,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21861,7 +22024,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21879,7 +22042,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21888,7 +22051,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21917,7 +22080,7 @@ export interface operations {
                     "application/json": unknown[];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21926,7 +22089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21935,7 +22098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21953,7 +22116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21962,7 +22125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -21976,7 +22139,7 @@ export interface operations {
     list_nodes_v1_nodes_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -21994,7 +22157,7 @@ export interface operations {
                     "application/json": components["schemas"]["Node"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22003,7 +22166,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22012,7 +22175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22039,7 +22202,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22048,7 +22211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22077,7 +22240,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeActions"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22086,7 +22249,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22095,7 +22258,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22113,7 +22276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22122,7 +22285,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22136,7 +22299,7 @@ export interface operations {
     list_node_alerts_v1_nodes_alerts_get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -22158,7 +22321,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22167,7 +22330,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22176,7 +22339,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22203,7 +22366,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22212,7 +22375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22226,7 +22389,7 @@ export interface operations {
     get_node_alerts_v1_nodes_alerts__uid__get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -22248,7 +22411,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22257,7 +22420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22266,7 +22429,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22275,7 +22438,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22302,7 +22465,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22311,7 +22474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22325,7 +22488,7 @@ export interface operations {
     get_node_alert_v1_nodes_alerts__uid___alert__get: {
         parameters: {
             query?: {
-                /** @description Accepted. All alerts are in every reply; one that is off is not looked for. */
+                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -22346,7 +22509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Alert"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22355,7 +22518,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22364,7 +22527,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22373,7 +22536,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22400,7 +22563,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22409,7 +22572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22440,7 +22603,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeResult"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22449,7 +22612,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22458,7 +22621,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22467,7 +22630,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22494,7 +22657,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22503,7 +22666,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22532,7 +22695,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22541,7 +22704,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22550,7 +22713,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22559,7 +22722,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22577,7 +22740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22586,7 +22749,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22600,13 +22763,13 @@ export interface operations {
     list_node_stats_v1_nodes_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -22624,7 +22787,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeStats"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22633,7 +22796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22642,7 +22805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22669,7 +22832,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22678,7 +22841,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22692,13 +22855,13 @@ export interface operations {
     list_last_node_stats_v1_nodes_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -22718,7 +22881,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22727,7 +22890,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22736,7 +22899,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22763,7 +22926,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22772,7 +22935,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22786,13 +22949,13 @@ export interface operations {
     get_last_node_stats_v1_nodes_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -22814,7 +22977,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22823,7 +22986,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22832,7 +22995,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22841,7 +23004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22868,7 +23031,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22877,7 +23040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -22891,13 +23054,13 @@ export interface operations {
     get_node_stats_v1_nodes_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -22917,7 +23080,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeStats"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22926,7 +23089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22935,7 +23098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22944,7 +23107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22971,7 +23134,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22980,7 +23143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23011,7 +23174,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23020,7 +23183,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23029,7 +23192,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23047,7 +23210,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23056,7 +23219,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23070,7 +23233,7 @@ export interface operations {
     get_node_v1_nodes__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -23090,7 +23253,7 @@ export interface operations {
                     "application/json": components["schemas"]["Node"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23099,7 +23262,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23108,7 +23271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23117,7 +23280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23144,7 +23307,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23153,7 +23316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23188,7 +23351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Node"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23197,7 +23360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23206,7 +23369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23215,7 +23378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23242,7 +23405,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23251,7 +23414,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23282,7 +23445,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeActions"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23291,7 +23454,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23300,7 +23463,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23309,7 +23472,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23336,7 +23499,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23345,7 +23508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23380,7 +23543,7 @@ export interface operations {
                     "application/json": components["schemas"]["DrillReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23389,7 +23552,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23398,7 +23561,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23407,7 +23570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23416,7 +23579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -23443,7 +23606,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23452,7 +23615,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23483,7 +23646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Queued"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23492,7 +23655,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23501,7 +23664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23510,7 +23673,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23519,7 +23682,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -23528,7 +23691,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23555,7 +23718,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23564,7 +23727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23599,7 +23762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Queued"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23608,7 +23771,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23617,7 +23780,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23626,7 +23789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23635,7 +23798,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -23644,7 +23807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23671,7 +23834,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23680,7 +23843,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23715,7 +23878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Queued"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23724,7 +23887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23733,7 +23896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23742,7 +23905,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23751,7 +23914,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -23760,7 +23923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23787,7 +23950,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23796,7 +23959,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23831,7 +23994,7 @@ export interface operations {
                     "application/json": components["schemas"]["Queued"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23840,7 +24003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23849,7 +24012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23858,7 +24021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23867,7 +24030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -23876,7 +24039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23903,7 +24066,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23912,7 +24075,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -23944,7 +24107,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeAction"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23953,7 +24116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23962,7 +24125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23971,7 +24134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23998,7 +24161,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24007,7 +24170,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24039,7 +24202,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeAction"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24048,7 +24211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24057,7 +24220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24066,7 +24229,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24075,7 +24238,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24102,7 +24265,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24111,7 +24274,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24144,7 +24307,7 @@ export interface operations {
                     "application/json": components["schemas"]["AddressChange"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24153,7 +24316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24162,7 +24325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24171,7 +24334,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24198,7 +24361,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24207,7 +24370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24238,7 +24401,7 @@ export interface operations {
                     "application/x-gzip": string;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24247,7 +24410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24256,7 +24419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24265,7 +24428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24274,7 +24437,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24301,7 +24464,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24310,7 +24473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24341,7 +24504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Check"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24350,7 +24513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24359,7 +24522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24368,7 +24531,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24395,7 +24558,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24404,7 +24567,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24435,7 +24598,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshot"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24444,7 +24607,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24453,7 +24616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24462,7 +24625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24489,7 +24652,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24498,7 +24661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24530,7 +24693,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24539,7 +24702,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24548,7 +24711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24557,7 +24720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24566,7 +24729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24593,7 +24756,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24602,7 +24765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24634,7 +24797,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24643,7 +24806,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24652,7 +24815,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24661,7 +24824,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24688,7 +24851,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24697,7 +24860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24728,7 +24891,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeStatus"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24737,7 +24900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24746,7 +24909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24755,7 +24918,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24782,7 +24945,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24791,7 +24954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24805,7 +24968,7 @@ export interface operations {
     upgrade_node_v1_nodes__uid__upgrade_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -24825,7 +24988,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodeUpgrades"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24834,7 +24997,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24843,7 +25006,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24852,7 +25015,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24879,7 +25042,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24888,7 +25051,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24919,7 +25082,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24928,7 +25091,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24937,7 +25100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24955,7 +25118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24964,7 +25127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -24993,7 +25156,7 @@ export interface operations {
                     "application/json": components["schemas"]["Proxy"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25002,7 +25165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25011,7 +25174,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25029,7 +25192,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25038,7 +25201,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25071,7 +25234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Proxy"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25080,7 +25243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25089,7 +25252,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25098,7 +25261,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -25125,7 +25288,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25134,7 +25297,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25165,7 +25328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Proxy"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25174,7 +25337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25183,7 +25346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25192,7 +25355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25219,7 +25382,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25228,7 +25391,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25263,7 +25426,7 @@ export interface operations {
                     "application/json": components["schemas"]["Proxy"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25272,7 +25435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25281,7 +25444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25290,7 +25453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25299,7 +25462,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -25326,7 +25489,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25335,7 +25498,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25349,7 +25512,7 @@ export interface operations {
     list_redis_acls_v1_redis_acls_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -25367,7 +25530,7 @@ export interface operations {
                     "application/json": components["schemas"]["Acl"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25376,7 +25539,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25385,7 +25548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25412,7 +25575,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25421,7 +25584,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25435,7 +25598,7 @@ export interface operations {
     create_acl_v1_redis_acls_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -25457,7 +25620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Acl"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25466,7 +25629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25475,7 +25638,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25484,7 +25647,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -25493,7 +25656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25520,7 +25683,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25529,7 +25692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25562,7 +25725,7 @@ export interface operations {
                     "application/json": components["schemas"]["Rules"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25571,7 +25734,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25580,7 +25743,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25589,7 +25752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -25616,7 +25779,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25625,7 +25788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25639,7 +25802,7 @@ export interface operations {
     get_acl_v1_redis_acls__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -25659,7 +25822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Acl"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25668,7 +25831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25677,7 +25840,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25686,7 +25849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25713,7 +25876,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25722,7 +25885,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25736,7 +25899,7 @@ export interface operations {
     update_acl_v1_redis_acls__uid__put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -25760,7 +25923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Acl"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25769,7 +25932,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25778,7 +25941,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25787,7 +25950,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25796,7 +25959,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -25805,7 +25968,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25832,7 +25995,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25841,7 +26004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25874,7 +26037,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25883,7 +26046,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25892,7 +26055,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25901,7 +26064,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25910,7 +26073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25937,7 +26100,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25946,7 +26109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -25960,7 +26123,7 @@ export interface operations {
     list_roles_v1_roles_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -25978,7 +26141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Role"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25987,7 +26150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25996,7 +26159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26023,7 +26186,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26032,7 +26195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26046,7 +26209,7 @@ export interface operations {
     create_role_v1_roles_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -26068,7 +26231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Role"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26077,7 +26240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26086,7 +26249,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26095,7 +26258,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -26104,7 +26267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26131,7 +26294,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26140,7 +26303,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26154,7 +26317,7 @@ export interface operations {
     get_role_v1_roles__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -26174,7 +26337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Role"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26183,7 +26346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26192,7 +26355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26201,7 +26364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26228,7 +26391,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26237,7 +26400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26251,7 +26414,7 @@ export interface operations {
     update_role_v1_roles__uid__put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -26275,7 +26438,7 @@ export interface operations {
                     "application/json": components["schemas"]["Role"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26284,7 +26447,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26293,7 +26456,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26302,7 +26465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26311,7 +26474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -26320,7 +26483,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26347,7 +26510,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26356,7 +26519,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26389,7 +26552,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26398,7 +26561,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26407,7 +26570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26416,7 +26579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26425,7 +26588,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26452,7 +26615,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26461,7 +26624,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26490,7 +26653,7 @@ export interface operations {
                     "application/json": components["schemas"]["ServiceTokenOut"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26499,7 +26662,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26508,7 +26671,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26526,7 +26689,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26535,7 +26698,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26568,7 +26731,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeServiceToken"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26577,7 +26740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26586,7 +26749,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26595,7 +26758,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -26604,7 +26767,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26631,7 +26794,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26640,7 +26803,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26673,7 +26836,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26682,7 +26845,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26691,7 +26854,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26700,7 +26863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26727,7 +26890,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26736,7 +26899,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26765,7 +26928,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionInfo"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26774,7 +26937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26783,7 +26946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26792,7 +26955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26801,7 +26964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -26810,7 +26973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26828,7 +26991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26837,7 +27000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26870,7 +27033,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionInfo"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26879,7 +27042,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26888,7 +27051,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26897,7 +27060,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26906,7 +27069,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -26915,7 +27078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26942,7 +27105,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26951,7 +27114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -26982,7 +27145,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26991,7 +27154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27000,7 +27163,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27009,7 +27172,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27018,7 +27181,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -27027,7 +27190,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27045,7 +27208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27054,7 +27217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27087,7 +27250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Secret"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27096,7 +27259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27105,7 +27268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27114,7 +27277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27123,7 +27286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -27132,7 +27295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27159,7 +27322,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27168,7 +27331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27197,7 +27360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Offer"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27206,7 +27369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27215,7 +27378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27233,7 +27396,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27242,7 +27405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27271,7 +27434,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description To the page, signed in or with what went wrong. */
+            /** @description Redirect to the web UI, signed in or with the error. */
             303: {
                 headers: {
                     [name: string]: unknown;
@@ -27283,7 +27446,7 @@ export interface operations {
     start_v1_session_sso_start_get: {
         parameters: {
             query?: {
-                /** @description The page that is wanted. */
+                /** @description Path of the web UI to open after the sign-in. */
                 next?: string;
             };
             header?: never;
@@ -27301,7 +27464,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description To the provider, or to the page with what went wrong. */
+            /** @description Redirect to the provider, or to the web UI with the error. */
             303: {
                 headers: {
                     [name: string]: unknown;
@@ -27337,7 +27500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Shard"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27346,7 +27509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27355,7 +27518,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27373,7 +27536,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27382,7 +27545,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27415,7 +27578,7 @@ export interface operations {
                     "application/json": components["schemas"]["FailoverReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27424,7 +27587,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27433,7 +27596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27442,7 +27605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27451,7 +27614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -27460,7 +27623,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27487,7 +27650,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27496,7 +27659,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27529,7 +27692,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27538,7 +27701,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27547,7 +27710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27556,7 +27719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27565,7 +27728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -27574,7 +27737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27601,7 +27764,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27610,7 +27773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27624,15 +27787,15 @@ export interface operations {
     list_shard_stats_v1_shards_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
-                /** @description only the shards of this database */
+                /** @description Return only shards of this database. */
                 parent_uid?: number | null;
             };
             header?: never;
@@ -27650,7 +27813,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectStats"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27659,7 +27822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27668,7 +27831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27695,7 +27858,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27704,7 +27867,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27718,15 +27881,15 @@ export interface operations {
     list_last_shard_stats_v1_shards_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
-                /** @description only the shards of this database */
+                /** @description Return only shards of this database. */
                 parent_uid?: number | null;
             };
             header?: never;
@@ -27746,7 +27909,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27755,7 +27918,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27764,7 +27927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27791,7 +27954,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27800,7 +27963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27814,13 +27977,13 @@ export interface operations {
     get_last_shard_stats_v1_shards_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -27842,7 +28005,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27851,7 +28014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27860,7 +28023,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27869,7 +28032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27896,7 +28059,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27905,7 +28068,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -27919,13 +28082,13 @@ export interface operations {
     get_shard_stats_v1_shards_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week; all when left out */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
                 interval?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
-                /** @description ISO 8601, UTC unless it says otherwise */
+                /** @description ISO 8601. The default time zone is UTC. */
                 etime?: string | null;
-                /** @description comma list of metrics; all when left out */
+                /** @description Comma-separated names of metrics. Default: all. */
                 metrics?: string;
             };
             header?: never;
@@ -27945,7 +28108,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectStats"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27954,7 +28117,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27963,7 +28126,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27972,7 +28135,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27999,7 +28162,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28008,7 +28171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28039,7 +28202,7 @@ export interface operations {
                     "application/json": components["schemas"]["Shard"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28048,7 +28211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28057,7 +28220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28066,7 +28229,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28093,7 +28256,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28102,7 +28265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28137,7 +28300,7 @@ export interface operations {
                     "application/json": components["schemas"]["FailoverReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28146,7 +28309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28155,7 +28318,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28164,7 +28327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28173,7 +28336,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -28182,7 +28345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28209,7 +28372,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28218,7 +28381,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28253,7 +28416,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28262,7 +28425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28271,7 +28434,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28280,7 +28443,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28289,7 +28452,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -28298,7 +28461,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28325,7 +28488,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28334,7 +28497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28369,7 +28532,7 @@ export interface operations {
                     "application/json": components["schemas"]["RestartReply"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28378,7 +28541,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28387,7 +28550,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28396,7 +28559,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28405,7 +28568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -28414,7 +28577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28441,7 +28604,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28450,7 +28613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28464,7 +28627,7 @@ export interface operations {
     get_clients_v1_shards__uid__clients_get: {
         parameters: {
             query?: {
-                /** @description clients, at most */
+                /** @description Maximum number of clients. */
                 limit?: number;
             };
             header?: never;
@@ -28484,7 +28647,7 @@ export interface operations {
                     "application/json": components["schemas"]["ShardClients"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28493,7 +28656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28502,7 +28665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28511,7 +28674,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28520,7 +28683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28547,7 +28710,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28556,7 +28719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28587,7 +28750,7 @@ export interface operations {
                     "application/json": components["schemas"]["EngineInfo"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28596,7 +28759,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28605,7 +28768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28614,7 +28777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28623,7 +28786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28650,7 +28813,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28659,7 +28822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28673,7 +28836,7 @@ export interface operations {
     get_slow_log_v1_shards__uid__slowlog_get: {
         parameters: {
             query?: {
-                /** @description entries, at most */
+                /** @description Maximum number of entries. */
                 limit?: number;
             };
             header?: never;
@@ -28693,7 +28856,7 @@ export interface operations {
                     "application/json": components["schemas"]["SlowLog"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28702,7 +28865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28711,7 +28874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28720,7 +28883,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28729,7 +28892,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28756,7 +28919,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28765,7 +28928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28779,13 +28942,13 @@ export interface operations {
     stream_v1_stream_get: {
         parameters: {
             query?: {
-                /** @description comma list of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>, benchmark:<uid> */
+                /** @description Comma-separated list of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>, benchmark:<uid> */
                 topics?: string;
-                /** @description seconds of history to start with */
+                /** @description Seconds of history to start with. */
                 history?: number;
-                /** @description newest second that the reader already has */
+                /** @description Newest second that the reader already has. */
                 after?: number;
-                /** @description comma list of <topic>@<second>: the newest second that the reader has of a topic */
+                /** @description Comma-separated list of <topic>@<second>: the newest second that the reader has of each topic. */
                 since?: string;
             };
             header?: {
@@ -28832,7 +28995,7 @@ export interface operations {
                     "application/json": unknown[];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28841,7 +29004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28850,7 +29013,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28868,7 +29031,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28877,7 +29040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28891,9 +29054,9 @@ export interface operations {
     timeline_v1_timeline_get: {
         parameters: {
             query?: {
-                /** @description ISO 8601; an hour before `to` when left out */
+                /** @description ISO 8601. Default: one hour before `to`. */
                 from?: string | null;
-                /** @description ISO 8601; now when left out */
+                /** @description ISO 8601. Default: now. */
                 to?: string | null;
                 bdb_uid?: number | null;
                 node_uid?: number | null;
@@ -28913,7 +29076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Event"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28922,7 +29085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28931,7 +29094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28958,7 +29121,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28967,7 +29130,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -28996,7 +29159,7 @@ export interface operations {
                     "application/x-ndjson": unknown;
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29005,7 +29168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29014,7 +29177,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29032,7 +29195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29041,7 +29204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29055,7 +29218,7 @@ export interface operations {
     list_users_v1_users_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -29073,7 +29236,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserOut"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29082,7 +29245,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29091,7 +29254,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29100,7 +29263,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29109,7 +29272,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29118,7 +29281,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29145,7 +29308,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29154,7 +29317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29168,7 +29331,7 @@ export interface operations {
     create_user_v1_users_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -29190,7 +29353,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29199,7 +29362,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29208,7 +29371,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29217,7 +29380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29226,7 +29389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29235,7 +29398,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29262,7 +29425,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29271,7 +29434,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29304,7 +29467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Authorization"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29313,7 +29476,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29322,7 +29485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29331,7 +29494,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29340,7 +29503,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29349,7 +29512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29376,7 +29539,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29385,7 +29548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29399,7 +29562,7 @@ export interface operations {
     replace_passwords_v1_users_password_put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -29423,7 +29586,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29432,7 +29595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29441,7 +29604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29450,7 +29613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29459,7 +29622,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29468,7 +29631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29495,7 +29658,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29504,7 +29667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29518,7 +29681,7 @@ export interface operations {
     add_password_v1_users_password_post: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -29542,7 +29705,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29551,7 +29714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29560,7 +29723,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29569,7 +29732,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29578,7 +29741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29587,7 +29750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29614,7 +29777,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29623,7 +29786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29637,7 +29800,7 @@ export interface operations {
     remove_password_v1_users_password_delete: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -29661,7 +29824,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29670,7 +29833,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29679,7 +29842,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29688,7 +29851,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29697,7 +29860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29706,7 +29869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29733,7 +29896,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29742,7 +29905,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29775,7 +29938,7 @@ export interface operations {
                     "application/json": components["schemas"]["AccessToken"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29784,7 +29947,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29793,7 +29956,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29802,7 +29965,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29811,7 +29974,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29820,7 +29983,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29847,7 +30010,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29856,7 +30019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29889,7 +30052,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryCodes"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29898,7 +30061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29907,7 +30070,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29916,7 +30079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -29943,7 +30106,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29952,7 +30115,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -29981,7 +30144,7 @@ export interface operations {
                     "application/json": components["schemas"]["Secret"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29990,7 +30153,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29999,7 +30162,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30008,7 +30171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -30026,7 +30189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30035,7 +30198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30070,7 +30233,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30079,7 +30242,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30088,7 +30251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30097,7 +30260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -30124,7 +30287,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30133,7 +30296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30147,7 +30310,7 @@ export interface operations {
     get_user_v1_users__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return; all when left out. */
+                /** @description Comma-separated names of the fields to return. Default: all fields. */
                 fields?: string;
             };
             header?: never;
@@ -30167,7 +30330,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30176,7 +30339,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30185,7 +30348,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30194,7 +30357,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30203,7 +30366,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -30212,7 +30375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30239,7 +30402,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30248,7 +30411,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30262,7 +30425,7 @@ export interface operations {
     change_user_v1_users__uid__put: {
         parameters: {
             query?: {
-                /** @description Validate only. `?dry_run` alone means true. */
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: never;
@@ -30286,7 +30449,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserOut"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30295,7 +30458,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30304,7 +30467,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30313,7 +30476,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30322,7 +30485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -30331,7 +30494,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30358,7 +30521,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30367,7 +30530,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30400,7 +30563,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30409,7 +30572,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30418,7 +30581,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30427,7 +30590,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30436,7 +30599,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -30445,7 +30608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30472,7 +30635,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30481,7 +30644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30514,7 +30677,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30523,7 +30686,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30532,7 +30695,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30541,7 +30704,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30568,7 +30731,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30577,7 +30740,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30608,7 +30771,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionOut"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30617,7 +30780,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30626,7 +30789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30635,7 +30798,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30662,7 +30825,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30671,7 +30834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30702,7 +30865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ended"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30711,7 +30874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30720,7 +30883,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30729,7 +30892,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30756,7 +30919,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30765,7 +30928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30799,7 +30962,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30808,7 +30971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30817,7 +30980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30826,7 +30989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30853,7 +31016,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30862,7 +31025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30891,7 +31054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30900,7 +31063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30909,7 +31072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30927,7 +31090,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30936,7 +31099,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -30969,7 +31132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30978,7 +31141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30987,7 +31150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30996,7 +31159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -31005,7 +31168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Busy, or it exists already */
+            /** @description The request conflicts with the current state, for example because another action is running */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -31032,7 +31195,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31041,7 +31204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31072,7 +31235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31081,7 +31244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31090,7 +31253,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31099,7 +31262,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31126,7 +31289,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31135,7 +31298,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31170,7 +31333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31179,7 +31342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31188,7 +31351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31197,7 +31360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31206,7 +31369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Understood, but not valid */
+            /** @description The request is well-formed but not valid */
             406: {
                 headers: {
                     [name: string]: unknown;
@@ -31233,7 +31396,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31242,7 +31405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31275,7 +31438,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31284,7 +31447,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31293,7 +31456,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31302,7 +31465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31329,7 +31492,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31338,7 +31501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31371,7 +31534,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31380,7 +31543,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31389,7 +31552,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31398,7 +31561,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31425,7 +31588,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31434,7 +31597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31463,7 +31626,7 @@ export interface operations {
                     "application/json": components["schemas"]["Action"][];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31472,7 +31635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31481,7 +31644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31499,7 +31662,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31508,7 +31671,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31539,7 +31702,7 @@ export interface operations {
                     "application/json": components["schemas"]["Action"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31548,7 +31711,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31557,7 +31720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31566,7 +31729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31593,7 +31756,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31602,7 +31765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31633,7 +31796,7 @@ export interface operations {
                     "application/json": components["schemas"]["DatabaseHealth"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31642,7 +31805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31651,7 +31814,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31660,7 +31823,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31687,7 +31850,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31696,7 +31859,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31710,7 +31873,7 @@ export interface operations {
     get_cluster_health_v4_cluster_health_get: {
         parameters: {
             query?: {
-                /** @description Only nodes and databases that are not well. */
+                /** @description Return only nodes and databases that have a problem. */
                 issues_only?: string | null;
             };
             header?: never;
@@ -31728,7 +31891,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterHealth"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31737,7 +31900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31746,7 +31909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31773,7 +31936,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31782,7 +31945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
@@ -31813,7 +31976,7 @@ export interface operations {
                     "application/json": components["schemas"]["DatabaseHealth"];
                 };
             };
-            /** @description Broken JSON or a value of the wrong type */
+            /** @description Invalid JSON, or a value of the wrong type */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31822,7 +31985,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description No or wrong credentials */
+            /** @description Missing or invalid credentials */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31831,7 +31994,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The role does not allow this */
+            /** @description The role does not allow the request */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31840,7 +32003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description It does not exist */
+            /** @description The object does not exist */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31867,7 +32030,7 @@ export interface operations {
                     "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
-            /** @description The store does not answer, or too many such requests are under way; try again in a moment */
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31876,7 +32039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The header x-api-version names an unknown version */
+            /** @description The value of the header x-api-version is not supported */
             505: {
                 headers: {
                     [name: string]: unknown;
