@@ -141,7 +141,7 @@ bench: setup-tests ## Run the benchmarks and check their limits, including compa
 check: lint audit ## Run all static checks, and search dependencies for known vulnerabilities
 
 .PHONY: lint
-lint: lint-python lint-page lint-engine check-openapi check-migrations check-compose
+lint: lint-python lint-page lint-engine lint-prose check-openapi check-migrations check-compose
 
 .PHONY: lint-python
 lint-python: tools
@@ -164,6 +164,11 @@ lint-engine: tools
 	@echo "== Engine: format, lint"
 	@$(cargo) fmt --check
 	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
+
+.PHONY: lint-prose
+lint-prose: tools
+	@echo "== Wording: documentation, comments, messages, web UI"
+	@$(bin)/python scripts/check-prose
 
 .PHONY: keep-crates
 keep-crates: proxy
