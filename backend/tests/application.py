@@ -1,4 +1,4 @@
-"""The application as tests call it, without a server."""
+"""The console application for tests that call it without a server."""
 
 from fastapi import FastAPI
 
@@ -9,7 +9,7 @@ _built: list[FastAPI] = []
 
 
 def app_of(console: Console) -> FastAPI:
-    """With that console behind it. It is built once for all tests: its routes are the same for every console."""
+    """Return the application, connected to `console`. It is built only once, because its routes are the same for every console."""
     if not _built:
         _built.append(create_app(console))
     _built[0].state.console = console

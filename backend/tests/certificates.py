@@ -1,4 +1,4 @@
-"""Certificates as an authority elsewhere would sign them."""
+"""Certificates signed by an external CA."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,8 +41,11 @@ def sign(
     is_authority: bool | None = None,
     more: Sequence[x509.ExtensionType] = (),
 ) -> Signed:
-    """Signed by `above`, else by itself, and then an authority; `begins` and `ends` count from now. Whose key is somebody else's is
-    signed by `above`, and signs nothing here."""
+    """Return a certificate signed by `above`, or a self-signed CA certificate if `above` is missing.
+
+    `begins` and `ends` are relative to the current time. If `key` is only a public key, `above` must sign the certificate, and the
+    result cannot sign other certificates.
+    """
     is_public = isinstance(key, ec.EllipticCurvePublicKey)
     private = key if key and not is_public else ec.generate_private_key(ec.SECP256R1())
     issuer = above.certificate.subject if above else tls.subject(name)
@@ -57,8 +60,8 @@ def sign(
         .add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
     )
     if names:
-        held = x509.SubjectAlternativeName([x509.DNSName(each) for each in names])
-        builder = builder.add_extension(held, critical=False)
+        names_extension = x509.SubjectAlternativeName([x509.DNSName(each) for each in names])
+        builder = builder.add_extension(names_extension, critical=False)
     if usage:
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
     for extension in more:
@@ -73,10 +76,10 @@ def below(
     ends: timedelta = timedelta(days=400),
     name: str = "shardboard ca",
 ) -> Signed:
-    """An authority below another one, for this key."""
+    """Return a CA certificate for `key`, signed by `root`."""
     return sign(name, root, names=(), key=key, usage=None, is_authority=True, ends=ends, more=more)
 
 
 def root(name: str = "corporate root") -> Signed:
-    """Somebody's topmost authority."""
+    """Return a self-signed corporate root CA."""
     return sign(name, names=(), usage=None, ends=timedelta(days=3000))

@@ -1,6 +1,7 @@
-"""What tests share: a migrated store on either database, a console without machines, three nodes, a logged-in client.
+"""Fixtures and hooks that all tests share.
 
-And how they run: what a worker started ends with it, and tests of real processes may get a second chance, which is told.
+The fixtures provide a migrated store on either database, a console without machines, three nodes and a signed-in client. The hooks
+end the processes that a worker started, and repeat failed tests that use real processes once if the run allows it.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ import asyncpg
 import httpx
 import pytest
 from backend.tests.application import app_of
-from backend.tests.quick import passwords_in_no_time, sqlite_in_the_loop, statements_compiled_once
+from backend.tests.quick import fast_password_hashing, sqlite_without_threads, reused_engines
 from backend.tests.sampling import Sampling
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
@@ -44,15 +45,16 @@ USER, PASSWORD = "admin@example.org", "correct horse battery"
 STORE_KEY = new_key()
 ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
 HERE = Path(__file__).parent
-REAL = (
+PROCESS_TESTS = (
     *("agent", "driver", "scenarios", "bench"),
     *("test_demo_load.py", "test_lifeline.py", "test_probing.py", "test_reverse_proxy.py", "test_tending.py"),
 )
-"""Folders, and files beside them, whose tests start processes."""
+"""Folders and files whose tests start processes."""
+
 LOG_LINES = 15
 
-# The same examples in every run, so that a run fails because of a change and not by chance; and no deadline, because a busy
-# machine is not a failure. `pytest --hypothesis-profile=search` tries other examples, many more of them.
+# Every run uses the same examples, so that it fails because of a change and not by chance. There is no deadline, because a test must
+# not fail on a busy machine. `pytest --hypothesis-profile=search` tries many more examples, which differ between runs.
 for name, examples in (("quick", 30), ("thorough", 100)):
     hypothesis.register_profile(
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
@@ -66,13 +68,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    return f"seed of sampled cases: {SEED} (set SHARDBOARD_TEST_SEED to use another)"
+    return f"seed of the sampled cases: {SEED} (set SHARDBOARD_TEST_SEED to use another one)"
 
 
 def _seed() -> str:
-    """The commit, so that samples rotate with it and a failure can be repeated."""
-    if given := os.environ.get("SHARDBOARD_TEST_SEED"):
-        return given
+    """Return the seed of the sampled cases: the abbreviated commit by default, so that samples vary and failures are
+    reproducible."""
+    if configured := os.environ.get("SHARDBOARD_TEST_SEED"):
+        return configured
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
     )
@@ -88,53 +91,55 @@ def sampling(request: pytest.FixtureRequest) -> Sampling:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--thorough", action="store_true", help="every case of the tests that otherwise use a sample")
+    parser.addoption("--thorough", action="store_true", help="run every case of tests that otherwise use a sample")
     parser.addoption(
-        "--one-of-each", action="store_true", help="of a parametrized test's cases, the first that is chosen"
+        "--one-of-each", action="store_true", help="run only the first selected case of each parametrized test"
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of real processes are run once more when they fail, if the run allows it; no others ever are."""
+    """Repeat failed tests that use real processes once, if the run allows it. Other tests are never repeated."""
     if config.getoption("one_of_each"):
         first = {item.nodeid.partition("[")[0]: item for item in reversed(items)}.values()
         config.hook.pytest_deselected(items=[item for item in items if item not in first])
         items[:] = reversed(first)
     for item in items:
-        if item.path.relative_to(HERE).parts[0] in REAL and os.environ.get("SHARDBOARD_SECOND_CHANCE"):
+        if item.path.relative_to(HERE).parts[0] in PROCESS_TESTS and os.environ.get("SHARDBOARD_SECOND_CHANCE"):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Measure the test without its fixtures, which tests share."""
+    """Measure the test without its fixtures, which are shared."""
     wall, cpu = time.monotonic(), _cpu_seconds()
     yield
     item.user_properties += [("wall", time.monotonic() - wall), ("cpu", _cpu_seconds() - cpu)]
 
 
 def _cpu_seconds() -> float:
-    """User and system time of this process and of its children that have ended."""
+    """Return the user and system time of this process and of its ended children."""
     return sum(os.times()[:4])
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Add the last log lines of its processes to a failed test of a real cluster."""
+    """Add the last log lines of the cluster's processes to the report of a failed test that uses a real cluster."""
     outcome = yield
     report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(cluster, LocalCluster):
         for log in sorted([*cluster.directory.glob("logs/*.log"), *cluster.directory.glob("agents/*/shards/*/*.log")]):
-            with suppress(OSError):  # a shard's directory may be removed at this moment
+            with suppress(OSError):  # the directory of a shard may just be removed
                 lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
                 report.sections.append((str(log.relative_to(cluster.directory)), "\n".join(lines)))
 
 
 def pytest_collection_finish() -> None:
-    """Modules, routes and tests stay; without them a collection is quick, and a test takes a fifteenth less of a processor.
-    Tests end before their garbage matters, so that looking for it less often takes another seventh away."""
+    """Exclude modules, routes and tests from garbage collection, and collect less often.
+
+    The first reduces the CPU time of a test by a fifteenth, the second by another seventh. Tests end before their garbage matters.
+    """
     garbage.settle()
     gc.set_threshold(20_000, 20, 50)
 
@@ -144,13 +149,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if not (directory := os.environ.get("SHARDBOARD_TEST_RESULTS")):
         return
 
-    def of(*outcomes: str) -> dict[str, str]:
+    def reports_of(*outcomes: str) -> dict[str, str]:
         reports = [report for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])]
         return {report.nodeid: report.longreprtext for report in reports}
 
-    failed, again = of("failed", "error"), of("rerun")
-    flaky = {name: said for name, said in again.items() if name not in failed}
-    failed |= {f"{name}, the first time": said for name, said in again.items() if name not in flaky}
+    failed, repeated = reports_of("failed", "error"), reports_of("rerun")
+    flaky = {name: report for name, report in repeated.items() if name not in failed}
+    failed |= {f"{name}, first attempt": report for name, report in repeated.items() if name not in flaky}
     times = {
         report.nodeid: dict(report.user_properties)
         for outcome in ("passed", "failed")
@@ -163,13 +168,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def quick() -> Iterator[None]:
-    with passwords_in_no_time(), sqlite_in_the_loop(), statements_compiled_once():
+    with fast_password_hashing(), sqlite_without_threads(), reused_engines():
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def process_cleanup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """End what this worker's tests started when the worker ends; processes that tests leave running are an error."""
+    """End the processes that tests of this worker started when the worker ends. Fail if a test left processes running."""
     base = tmp_path_factory.getbasetemp()
     with lifeline(base):
         yield
@@ -179,7 +184,7 @@ def process_cleanup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of this worker's store, migrated and empty: on SQLite tests copy its file, on PostgreSQL they have it in turn."""
+    """URL of this worker's migrated, empty store: tests copy the file on SQLite and use the database in turn on PostgreSQL."""
     if not ON_POSTGRES:
         url = f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('template') / 'console.db'}"
         asyncio.run(_migrated(url))
@@ -195,7 +200,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def first_start_template(template: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """The file of a SQLite store after the first start of a console, and its state id: the same for almost all tests."""
+    """File of a SQLite store after the first start of a console, and its state ID. Almost all tests use a copy."""
     path = tmp_path_factory.mktemp("first-start") / "console.db"
     if ON_POSTGRES:
         return path, 0
@@ -226,13 +231,13 @@ async def _execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
-# Twenty times as fast as another database, and as TRUNCATE, which makes new files.
-END_OTHERS = """
+# 20 times as fast as creating another database or as TRUNCATE, which creates new files.
+TERMINATE_OTHER_CONNECTIONS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
-EMPTY = """
+DELETE_ALL_ROWS = """
     DO $$ DECLARE each record; BEGIN
-        SET LOCAL session_replication_role = replica; -- in any order, whoever refers to whom
+        SET LOCAL session_replication_role = replica; -- disables foreign keys, so that any order works
         FOR each IN SELECT tablename AS name FROM pg_tables
                 WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
             EXECUTE format('DELETE FROM %I', each.name);
@@ -246,13 +251,13 @@ EMPTY = """
 
 @pytest.fixture
 async def database_url(tmp_path: Path, template: str) -> AsyncIterator[str]:
-    """A store of this test's own, migrated and empty: a file, or a database on the PostgreSQL server that the run was given."""
+    """URL of a migrated, empty store that only this test uses: a file, or a database on the configured PostgreSQL server."""
     if not ON_POSTGRES:
         shutil.copyfile(template.partition(":///")[2], tmp_path / "console.db")
         yield f"sqlite+aiosqlite:///{tmp_path / 'console.db'}"
         return
     yield template
-    await _execute(template, END_OTHERS, EMPTY)
+    await _execute(template, TERMINATE_OTHER_CONNECTIONS, DELETE_ALL_ROWS)
 
 
 @pytest.fixture
@@ -273,7 +278,7 @@ def bus() -> Bus:
 
 @pytest.fixture
 async def store(database_url: str, bus: Bus) -> AsyncIterator[Store]:
-    """Migrated and empty but for the cluster row and the administrator."""
+    """A migrated store that is empty except for the cluster row and the administrator."""
     opened = Store(database_url, bus, StoreKeys([STORE_KEY]))
     yield opened
     await opened.close()
@@ -286,7 +291,7 @@ def agents() -> FakeAgents:
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What an authority keeps: made once, as it takes longer than most tests."""
+    """Directory with the files of a CA. It is created only once, because this takes longer than most tests."""
     directory = tmp_path_factory.mktemp("authority")
     Authority.load(Settings(state_dir=directory))
     return directory / "tls"
@@ -301,11 +306,11 @@ async def console(
     certificates: Path,
     first_start_template: tuple[Path, int],
 ) -> Console:
-    """Everything but running loops and machines."""
+    """A console without running loops and machines."""
     shutil.copytree(certificates, settings.state_dir / "tls", dirs_exist_ok=True)
     path, state_id = first_start_template
     if path.exists() and (settings.admin_user, settings.given_password) == (USER, PASSWORD):
-        shutil.copyfile(path, store.url.partition(":///")[2])  # nothing has connected to it yet
+        shutil.copyfile(path, store.url.partition(":///")[2])  # no connection is open yet
         store.state_id = state_id
     else:
         async with store.begin() as session:
@@ -315,7 +320,7 @@ async def console(
 
 @pytest.fixture
 async def client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    """Logged in as the administrator."""
+    """A client signed in as the administrator."""
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.1", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as opened:
         yield opened
@@ -323,7 +328,7 @@ async def client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def nodes(console: Console) -> list[Node]:
-    """Three nodes of 8 GiB, connected."""
+    """Three connected nodes with 8 GiB each."""
     now = datetime.now(UTC)
     rows = [
         Node(

@@ -1,4 +1,4 @@
-"""A directory that answers as tests want it to, in place of a server."""
+"""A fake LDAP directory whose answers tests can change."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class FakeDirectory:
-    """Answers in place of a server; tests change its parts."""
+    """A directory without a server. Tests change its attributes."""
 
     def __init__(self) -> None:
         self.passwords = {"ann": PASSWORD}
@@ -40,7 +40,7 @@ class FakeDirectory:
         await asyncio.sleep(0)
         if self.away:
             raise Unavailable(self.away)
-        known = username.strip().partition(":")[0].lower()  # as directories compare names, and worse
+        known = username.strip().partition(":")[0].lower()  # more lenient than the name comparison of real directories
         if self.passwords.get(known) != password:
             return None
         return Person(self.dns.get(known, f"uid={known},ou=people,dc=example,dc=org"), self.groups.get(known, []))
@@ -51,7 +51,7 @@ async def basic(browser: httpx.AsyncClient, username: str = "ann", password: str
 
 
 async def told(client: httpx.AsyncClient, part: str) -> list[str]:
-    """Descriptions of events."""
+    """Return the descriptions of events that contain `part`."""
     return [each["description"] for each in (await client.get("/v1/logs")).json() if part in each["description"]]
 
 

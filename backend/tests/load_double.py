@@ -1,6 +1,6 @@
-"""A stand-in for the load generator: speaks its lines about numbers that it makes up, twenty seconds in one.
+"""A test double of the load generator: prints the same lines with invented numbers, at 20 times the speed.
 
-`install` puts it on a PATH. It ends after `--test-time` of its seconds, or at SIGTERM, as the real one does.
+`install` creates it in a directory for PATH. It ends after `--test-time` of its seconds, or at SIGTERM, as the real program does.
 """
 
 import json
@@ -16,7 +16,7 @@ PACE = 0.05
 
 
 def install(directory: Path) -> str:
-    """A directory for PATH, in which it goes by the generator's name."""
+    """Create the program in `directory` under the generator's name, and return the directory for PATH."""
     directory.mkdir(parents=True, exist_ok=True)
     script = directory / "shardboard-load"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).resolve()} "$@"\n')
@@ -25,7 +25,7 @@ def install(directory: Path) -> str:
 
 
 def second(t: int, at: float, ops: int = 1000, micros: int = 200, **more: Any) -> dict[str, Any]:
-    """A line about one second, in which every operation took as long."""
+    """Return the line for one second in which every operation took `micros` microseconds."""
     return {
         "kind": "second",
         "t": t,
@@ -77,26 +77,26 @@ def end(at: float, seconds: float, ops: int, *, stopped: bool = False, **more: A
 
 
 def main() -> int:
-    told = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
+    options = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
     stopped: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         stopped.append(number)
 
     signal.signal(signal.SIGTERM, stop)
-    with os.fdopen(int(told["live-lines"]), "w", buffering=1) as lines:
-        began, seconds = time.time(), int(told.get("test-time", 3))
-        if told.get("key-prefix") == "fault":
+    with os.fdopen(int(options["live-lines"]), "w", buffering=1) as lines:
+        started, seconds = time.time(), int(options.get("test-time", 3))
+        if options.get("key-prefix") == "fault":
             lines.write(json.dumps({"kind": "error", "message": "The target does not answer."}) + "\n")
             return 2
-        lines.write(json.dumps(begin(began)) + "\n")
+        lines.write(json.dumps(begin(started)) + "\n")
         t = 0
         while t < seconds and not stopped:
             time.sleep(PACE)
             t += 1
-            lines.write(json.dumps(second(t - 1, began + t, progress=t / seconds)) + "\n")
-        lines.write(json.dumps(end(began + t, t, 1000 * t, stopped=bool(stopped))) + "\n")
-        Path(told["json-out-file"]).write_text(json.dumps({"password": os.environ.get("SHARDBOARD_LOAD_PASSWORD")}))
+            lines.write(json.dumps(second(t - 1, started + t, progress=t / seconds)) + "\n")
+        lines.write(json.dumps(end(started + t, t, 1000 * t, stopped=bool(stopped))) + "\n")
+        Path(options["json-out-file"]).write_text(json.dumps({"password": os.environ.get("SHARDBOARD_LOAD_PASSWORD")}))
     return 0
 
 

@@ -1,7 +1,7 @@
-"""A stand-in for memtier_benchmark 2.3.1: prints and writes what that prints and writes, twenty seconds in one.
+"""A test double of memtier_benchmark 2.3.1: same output and files, at 20 times the speed.
 
-`install` puts it on a PATH. Prefixes of keys choose how it ends: `hangs` neither ends by itself nor at SIGINT, `anew` loses its
-connections half-way and begins anew, `fault` reaches nobody.
+`install` creates it in a directory for PATH. The key prefix selects how it ends: `hangs` runs until it is killed and ignores
+SIGINT, `anew` loses its connections half-way and restarts, `fault` cannot reach the server.
 """
 
 import json
@@ -17,7 +17,7 @@ VERSION = "memtier_benchmark v=2.3.1 sha=00000000:0 bits=64 libevent=2.1.12-stab
 
 
 def install(directory: Path) -> str:
-    """A directory for PATH, in which it goes by that name."""
+    """Create the program in `directory`, and return the directory for PATH."""
     directory.mkdir(parents=True, exist_ok=True)
     script = directory / "memtier_benchmark"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).resolve()} "$@"\n')
@@ -26,7 +26,7 @@ def install(directory: Path) -> str:
 
 
 def tick(t: int, ops: int, *, percent: str = "0", lost: int = 0, latency: str = " 0.21") -> str:
-    """Its line of a second, without the carriage return."""
+    """Return its progress line for one second, without the carriage return."""
     errors = f" {lost} conn errors" if lost else ""
     return (
         f"[RUN #1 {percent}%, {t:3} secs]  1 threads  2 conns{errors}: {ops:11} ops, {1000:7} (avg: {1000:7}) ops/sec, "
@@ -35,7 +35,7 @@ def tick(t: int, ops: int, *, percent: str = "0", lost: int = 0, latency: str = 
 
 
 def report(seconds: float, sets: int, gets: int, *, interrupted: bool = False, password: str = "") -> dict[str, Any]:
-    """The JSON file, without what nobody reads of it."""
+    """Return the content of its JSON file, without the parts that are never read."""
 
     def row(count: int) -> dict[str, Any]:
         rate = count / seconds if seconds else 0.0
@@ -89,8 +89,8 @@ def main() -> int:
     if "--version" in sys.argv:
         sys.stdout.write(f"{VERSION}\n")
         return 0
-    told = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
-    prefix, stopped = told.get("key-prefix", ""), []
+    options = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
+    prefix, stopped = options.get("key-prefix", ""), []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         stopped.append(number)
@@ -102,7 +102,7 @@ def main() -> int:
     sys.stderr.write(
         "Writing results to stdout\n[RUN #1] Preparing benchmark client...\n[RUN #1] Launching threads now...\n"
     )
-    t, ops, seconds = 0, 0, int(told.get("test-time", 3))
+    t, ops, seconds = 0, 0, int(options.get("test-time", 3))
     while (t < seconds and not stopped) or prefix == "hangs":
         time.sleep(PACE)
         t, ops = t + 1, 1000 if prefix == "anew" and t == seconds // 2 else ops + 1000
@@ -111,8 +111,8 @@ def main() -> int:
         sys.stderr.flush()
     sys.stderr.write("\n\n")
     sys.stdout.write("ALL STATS\n")
-    found = report(t, ops // 4, ops - ops // 4, interrupted=bool(stopped), password=told.get("authenticate", ""))
-    Path(told["json-out-file"]).write_text(json.dumps(found))
+    result = report(t, ops // 4, ops - ops // 4, interrupted=bool(stopped), password=options.get("authenticate", ""))
+    Path(options["json-out-file"]).write_text(json.dumps(result))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A provider of OpenID Connect inside the test, which signs whatever it is told to: what a real one never says."""
+"""A fake OpenID Connect provider inside the test, which can also sign tokens that a real one never issues."""
 
 import json
 import time
@@ -24,22 +24,22 @@ SETTINGS: dict[str, Any] = {
 
 
 class Signer:
-    """A key of a provider."""
+    """A signing key of a provider."""
 
     def __init__(self, kid: str = "k1") -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.kid = kid
 
     def public(self) -> dict[str, Any]:
-        told: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
-        return {**told, "kid": self.kid, "use": "sig", "alg": "ES256"}
+        key: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {**key, "kid": self.kid, "use": "sig", "alg": "ES256"}
 
     def sign(self, claims: dict[str, Any]) -> str:
         return jwt.encode(claims, self.key, "ES256", headers={"kid": self.kid})
 
 
 class FakeProvider:
-    """Answers in place of the network; tests change its parts."""
+    """A provider without a network. Tests change its attributes."""
 
     def __init__(self) -> None:
         self.signer = Signer()
@@ -65,16 +65,16 @@ class FakeProvider:
 
     def id_token(self, **other: Any) -> str:
         now = int(time.time())
-        usual = {"iss": ISSUER, "sub": "4711", "aud": CLIENT, "iat": now, "exp": now + 60, "nonce": self.nonce}
+        defaults = {"iss": ISSUER, "sub": "4711", "aud": CLIENT, "iat": now, "exp": now + 60, "nonce": self.nonce}
         return self.signer.sign(
-            {name: value for name, value in {**usual, **self.claims, **other}.items() if value is not None}
+            {name: value for name, value in {**defaults, **self.claims, **other}.items() if value is not None}
         )
 
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self._answer)
 
     def seen(self, url: str) -> dict[str, str]:
-        """What the browser brings here; its nonce goes into the next token."""
+        """Return the query with which the browser arrives at the provider. Its nonce is used in the next token."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         self.nonce = query["nonce"]
         return query
@@ -98,23 +98,23 @@ class FakeProvider:
 
 
 async def come_back(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> httpx.Response:
-    """There and back again; the provider signs in whoever comes."""
-    there = await browser.get(START, params={"next": "/databases"})
-    assert there.status_code == 303, there.text
-    query = provider.seen(there.headers["location"])
+    """Go to the provider and return to the console. The provider signs in any user."""
+    start = await browser.get(START, params={"next": "/databases"})
+    assert start.status_code == 303, start.text
+    query = provider.seen(start.headers["location"])
     return await browser.get(BACK, params={"code": "c", "state": query["state"], **other})
 
 
 def reason(reply: httpx.Response) -> str:
-    """The code with which the page's sign-in is told what went wrong."""
+    """Return the error code in the redirect to the sign-in page."""
     assert reply.status_code == 303, reply.text
-    to = urlsplit(reply.headers["location"])
-    assert to.path == "/login"
-    return parse_qs(to.query)["refused"][0]
+    target = urlsplit(reply.headers["location"])
+    assert target.path == "/login"
+    return parse_qs(target.query)["refused"][0]
 
 
 async def refused(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> str:
-    """The same; nobody is signed in."""
+    """Expect a refused sign-in, and return its error code."""
     code = reason(await come_back(browser, provider, **other))
     assert (await browser.get("/v1/session")).status_code == 401
     return code

@@ -1,4 +1,4 @@
-"""A real directory: OpenLDAP's server with three people and their groups, in clear, by StartTLS and by TLS."""
+"""A real OpenLDAP server with three users and their groups, which accepts unencrypted connections, StartTLS and TLS."""
 
 import base64
 import os
@@ -106,41 +106,41 @@ member:: {{odd}}
 
 @dataclass(frozen=True)
 class OpenLdap:
-    """Where it listens."""
+    """Addresses and CA of a running server."""
 
     clear: str
     encrypted: str
     ca: str
 
     def directory(self, **other: object) -> Directory:
-        """By queries, as a user of its own; in clear."""
-        usual: dict[str, object] = {
+        """Return settings that find users and groups by queries as the user `READER`, over an unencrypted connection."""
+        defaults: dict[str, object] = {
             "uris": (self.clear,),
             "bind_dn": READER,
             "bind_pass": READER_PASSWORD,
             "user_dn_query": Query(BASE, "(&(objectClass=inetOrgPerson)(uid=%u))"),
             "dn_group_query": Query(GROUPS, "(member=%D)", "one"),
         }
-        return Directory(**{**usual, **other})  # type: ignore[arg-type]
+        return Directory(**{**defaults, **other})  # type: ignore[arg-type]
 
 
 @contextmanager
 def openldap(folder: Path) -> Iterator[OpenLdap]:
-    """Running until the end of the block."""
+    """Run the server until the end of the block."""
     ca, _ = authority_and_server(folder, "127.0.0.1")
     (folder / "entries").mkdir()
     configuration, entries = folder / "slapd.conf", folder / "entries.ldif"
     configuration.write_text(_CONFIGURATION.format(folder=folder, base=BASE, groups=GROUPS, reader=READER, **_FOLDERS))
     encoded = {"ann": ANN_PASSWORD, "odd": ODD, "odd_name": ODD_NAME}
     entries.write_text(_ENTRIES.format(**{name: _base64(text) for name, text in encoded.items()}))
-    # A profile of AppArmor, which Debian's package brings, would keep the installed one out of our folder.
+    # The AppArmor profile in Debian's package denies the installed program access to this folder.
     installed = shutil.which("slapd", path=f"{os.environ['PATH']}:{_SBIN}")
     assert installed, "slapd is not installed: run `make setup-tests`"
     slapd = shutil.copy(installed, folder)
     subprocess.run([slapd, "-T", "add", "-f", configuration, "-l", entries], check=True, capture_output=True)
     ports = free_port(), free_port()
     uris = f"ldap://127.0.0.1:{ports[0]}", f"ldaps://127.0.0.1:{ports[1]}"
-    # With -d it stays a child of ours.
+    # With -d it does not detach from this process.
     with subprocess.Popen([slapd, "-f", configuration, "-h", " ".join(uris), "-d", "0"]) as process:
         try:
             for port in ports:
@@ -151,8 +151,8 @@ def openldap(folder: Path) -> Iterator[OpenLdap]:
 
 
 def _await_listener(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
         assert process.poll() is None, "slapd has ended"
         with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
             return

@@ -16,7 +16,7 @@ BDB = 1
 
 
 async def active(console: Console, agents: FakeAgents, pairs: int = 3, *, sharding: bool = True) -> None:
-    """Database 1: primaries 1..n on nodes 1, 2, 3, 1, …, the replica of primary i is n + i, one node further."""
+    """Create database 1: primaries 1..n on nodes 1, 2, 3, 1, …; the replica of primary i is n + i, on the following node."""
     now = datetime.now(UTC)
     ranges = slots.split(pairs)
     async with console.store.begin() as session:
@@ -57,7 +57,8 @@ async def active(console: Console, agents: FakeAgents, pairs: int = 3, *, shardi
 
 
 async def sparse(console: Console, agents: FakeAgents) -> None:
-    """As `active`, to be spread out: primaries 1, 2, 3 on nodes 1, 2, 3; replicas 4, 5, 6 on nodes 2, 3, 1."""
+    """Create the database as `active` does, with the placement `sparse`: primaries 1, 2, 3 on nodes 1, 2, 3; replicas 4, 5, 6 on
+    nodes 2, 3, 1."""
     await active(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
@@ -66,13 +67,13 @@ async def sparse(console: Console, agents: FakeAgents) -> None:
 
 
 async def die(console: Console, agents: FakeAgents, *uids: int) -> None:
-    """Their processes end, and their agents have said so."""
+    """End the processes of these shards. Their agents have reported it."""
     agents.died |= dict.fromkeys(uids, "killed")
     await observe(console, *uids, status="down")
 
 
 async def observe(console: Console, *uids: int, status: str = "ok", role: str | None = None, link: str = "") -> None:
-    """What a sample would write."""
+    """Record the state that a sample of these shards reports."""
     async with console.store.begin() as session:
         for uid in uids:
             row = await session.get_one(Shard, uid)

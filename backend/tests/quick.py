@@ -1,4 +1,4 @@
-"""What makes tests quicker and leaves them as they are: work that a product has to do and that no test is about."""
+"""Patches that make tests faster by skipping work that the product needs but no test checks."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -15,22 +15,22 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from shardboard import db, encrypted
 from shardboard.services import passwords
 
-REAL = Connection.__init__
+ORIGINAL_INIT = Connection.__init__
 
 
 @contextmanager
-def passwords_in_no_time() -> Iterator[None]:
-    """Hashing is slow on purpose, 0.2 s of a processor; almost every test logs in."""
+def fast_password_hashing() -> Iterator[None]:
+    """Hash passwords with minimal cost. The real hash takes 0.2 s of CPU time, and almost every test signs in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
 
 
 @contextmanager
-def sqlite_in_the_loop() -> Iterator[None]:
-    """SQLite without a thread for each connection, and without waiting for the disk.
+def sqlite_without_threads() -> Iterator[None]:
+    """Use SQLite without a thread for each connection, and without waiting for the disk.
 
-    Handing a statement to a thread and back takes longer than most statements. Tasks still take turns after each one.
+    Passing a statement to a thread and back takes longer than most statements. Other tasks can still run after each statement.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Connection, "__init__", _without_thread)
@@ -39,32 +39,32 @@ def sqlite_in_the_loop() -> Iterator[None]:
 
 
 @contextmanager
-def sqlite_in_threads() -> Iterator[None]:
-    """As it really is, for tests that are about the store."""
+def sqlite_with_threads() -> Iterator[None]:
+    """Use SQLite as the product does, for tests of the store."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Connection, "__init__", REAL)
+        patch.setattr(Connection, "__init__", ORIGINAL_INIT)
         yield
 
 
 def _without_thread(self: Any, connector: Callable[[], Any], iter_chunk_size: int, loop: None = None) -> None:
     self._running, self._connection, self._connector, self._iter_chunk_size = True, None, connector, iter_chunk_size
-    self._tx = self._thread = _AtOnce()
+    self._tx = self._thread = _ImmediateQueue()
 
 
-class _AtOnce:
-    """Both the queue of a connection and the thread that would empty it."""
+class _ImmediateQueue:
+    """Queue and thread of a connection: a function that is put into the queue is run immediately."""
 
-    def put_nowait(self, order: tuple[asyncio.Future[Any] | None, Callable[[], Any]]) -> None:
-        future, function = order
+    def put_nowait(self, item: tuple[asyncio.Future[Any] | None, Callable[[], Any]]) -> None:
+        future, function = item
         try:
-            told, outcome = set_result, function()
-        except BaseException as error:  # as the thread does: it is raised where the future is awaited
-            told, outcome = set_exception, error
+            report, outcome = set_result, function()
+        except BaseException as error:  # like the thread: the error is raised where the future is awaited
+            report, outcome = set_exception, error
         if future is not None:
-            future.get_loop().call_soon(told, future, outcome)
+            future.get_loop().call_soon(report, future, outcome)
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Do nothing: there is no thread to start."""
 
 
 def _without_disk(connection: Any, record: Any, tune: Callable[[Any, Any], None] = db._tune_sqlite) -> None:
@@ -75,8 +75,8 @@ def _without_disk(connection: Any, record: Any, tune: Callable[[Any, Any], None]
 
 
 @contextmanager
-def statements_compiled_once() -> Iterator[None]:
-    """Reuse the SQLAlchemy engines of closed stores for other SQLite files: each new engine compiles all statements again."""
+def reused_engines() -> Iterator[None]:
+    """Reuse the SQLAlchemy engines of closed stores for other SQLite files. A new engine would compile all statements again."""
     create, close = db._engine, db.Store.close
     unused: list[_FileEngine] = []
     used: dict[AsyncEngine, _FileEngine] = {}
@@ -92,8 +92,8 @@ def statements_compiled_once() -> Iterator[None]:
 
     async def close_and_keep(self: db.Store) -> None:
         await close(self)
-        if found := used.pop(self.engine, None):
-            unused.append(found)
+        if engine := used.pop(self.engine, None):
+            unused.append(engine)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(db, "_engine", engine_of)

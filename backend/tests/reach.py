@@ -1,4 +1,4 @@
-"""Two databases that are alike, and users of whom some reach only the first."""
+"""Two similar databases, and users with access to only one of them."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ from shardboard.state.bdbs import Bdb
 PASSWORD = "correct horse"
 OWN, FOREIGN = 1, 2
 SECRET = "zebra"
-"""In all that has to do with the other database, and in nothing else."""
+"""A word that appears in everything about the other database, and nowhere else."""
 
 
 @pytest.fixture
 async def databases(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
-    """Two that are alike, each with a run and an event."""
+    """Two similar databases, each with a benchmark run and two events."""
     for uid, name in ((OWN, "shop"), (FOREIGN, SECRET)):
         body = {
             "name": name,
@@ -38,8 +38,8 @@ async def databases(client: httpx.AsyncClient, console: Console, nodes: Any) -> 
             events.record(
                 session, "alarm_bdb_size", f"{name} is large.", bdb_uid=uid, severity="WARNING", details={"open": True}
             )
-        order = {"name": f"run of {name}", "bdb_uid": uid, "workload": {"test_time": 10}}
-        assert (await client.post("/v1/benchmarks", json=order)).status_code == 200
+        run = {"name": f"run of {name}", "bdb_uid": uid, "workload": {"test_time": 10}}
+        assert (await client.post("/v1/benchmarks", json=run)).status_code == 200
 
 
 async def role(client: httpx.AsyncClient, management: str = "db_member", uids: list[int] | None = None) -> int:
@@ -53,8 +53,8 @@ async def role(client: httpx.AsyncClient, management: str = "db_member", uids: l
     return uid
 
 
-async def login(client: httpx.AsyncClient, name: str, **given: Any) -> dict[str, str]:
-    reply = await client.post("/v1/users", json={"email": name, "password": PASSWORD, **given})
+async def login(client: httpx.AsyncClient, name: str, **fields: Any) -> dict[str, str]:
+    reply = await client.post("/v1/users", json={"email": name, "password": PASSWORD, **fields})
     assert reply.status_code == 200, reply.text
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()}
 

@@ -25,8 +25,8 @@ class Sampling:
     def kill_steps(self, usual: int, limit: int) -> Iterable[int]:
         """Return the steps at which a test kills or cancels an operation that usually has `usual` steps.
 
-        A thorough run uses every step; the test stops when the operation completes before the next one. Otherwise three steps
-        are sampled, followed by `limit`, which the operation never reaches, so that it completes.
+        A thorough run uses every step; the test stops when the operation completes before the next one. Otherwise three steps are
+        sampled, followed by `limit`, which the operation never reaches, so that it completes.
         """
         if self.thorough:
             return range(1, limit)

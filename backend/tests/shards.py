@@ -1,4 +1,4 @@
-"""Real shards for tests: nodes on loopback addresses of this test's own, each a Supervisor with valkey-server processes."""
+"""Real shards for tests: nodes on loopback addresses that only this test uses, each a Supervisor with valkey-server processes."""
 
 import asyncio
 import inspect
@@ -39,7 +39,7 @@ PASSWORD = "test-admin-password"
 
 DISTRIBUTION = "/usr/bin/valkey-server"
 OLDER = engine_version(DISTRIBUTION).startswith("8.")
-"""Whether the distribution's engine, which tests run beside the newest, is Valkey 8."""
+"""Whether the distribution's engine, which tests use in addition to the newest one, is Valkey 8."""
 
 _addresses: list[str] = []
 
@@ -59,7 +59,7 @@ ENGINE = Engine(
 
 
 def own_address() -> str:
-    """127/8 is all loopback: on an address of its own a test meets no port of another test or run."""
+    """Return a loopback address (127/8) that no other test uses, so that ports never conflict with another test or run."""
     if not _addresses:
         network = claim_network()
         _addresses.extend(f"{network}.{number}" for number in range(1, 255))
@@ -67,13 +67,13 @@ def own_address() -> str:
 
 
 async def command_line(pid: int) -> list[str]:
-    """Of a process that was just started: for a moment after that the kernel tells none, nor the program's own name."""
-    found: list[str] = await until(psutil.Process(pid).cmdline)
-    return found
+    """Return the command line of a process that was just started. At first the kernel returns an empty one."""
+    words: list[str] = await until(psutil.Process(pid).cmdline)
+    return words
 
 
 class Farm:
-    """Some nodes and their supervisors. Implements what `driver.cluster` needs of `ports.Agents`, without HTTP between."""
+    """Nodes and their supervisors. Implements what `driver.cluster` needs of `ports.Agents`, without HTTP."""
 
     def __init__(self, root: Path, size: int) -> None:
         self.settings = {
@@ -87,7 +87,7 @@ class Farm:
         return self.supervisors[uid]
 
     async def restart_agent(self, uid: int = 1, **changes: Any) -> Supervisor:
-        """What a new agent process on the same state directory finds; the old one does nothing more."""
+        """Start a new supervisor on the state directory of a node, as a new agent process does. The old one is no longer used."""
         for shard in self.supervisors[uid].shards.values():
             shard.disconnect()
         self.supervisors[uid] = Supervisor(replace(self.settings[uid], **changes))
@@ -105,22 +105,22 @@ class Farm:
         return await self[node.uid].remove(list(shards), engine_ids=shards)
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
-        return [await self._told(self[node.uid].shards[asked.uid], asked) for asked in commands]
+        return [await self._execute(self[node.uid].shards[asked.uid], asked) for asked in commands]
 
-    async def _told(self, shard: Shard, asked: ShardCommand) -> CommandResult:
+    async def _execute(self, shard: Shard, command: ShardCommand) -> CommandResult:
         try:
-            return CommandResult(uid=asked.uid, ok=True, reply=str(await ask(shard, *asked.argv)))
+            return CommandResult(uid=command.uid, ok=True, reply=str(await ask(shard, *command.argv)))
         except EngineError as error:
-            return CommandResult(uid=asked.uid, ok=False, reply=str(error))
+            return CommandResult(uid=command.uid, ok=False, reply=str(error))
 
     def engines(self) -> list[psutil.Process]:
-        """Every engine process that runs anywhere below this farm's directory, whoever keeps track of it."""
+        """Return all engine processes that run below this farm's directory, even if no supervisor manages them."""
         return engines_below(self.root)
 
 
 @asynccontextmanager
 async def farm(root: Path, size: int = 1) -> AsyncIterator[Farm]:
-    """`size` empty nodes, numbered from 1. Whatever they started is gone afterwards."""
+    """Create `size` empty nodes, numbered from 1. At the end of the block all their processes are killed."""
     opened = Farm(root, size)
     try:
         for supervisor in opened.supervisors.values():
@@ -153,18 +153,18 @@ def end_engines_below(root: Path) -> None:
 
 
 def ended(process: psutil.Process) -> bool:
-    """Whether nothing is left of a child of ours but how it ended, which stays for whoever started it to read.
+    """Return whether a child process has ended. Its exit status stays readable for its parent.
 
-    A process that is ending has no directory any more, so `engines_below` misses it, long before its parent is told.
+    A process that is ending no longer has a directory, so `engines_below` misses it long before the parent is notified.
     """
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-    except ChildProcessError:  # that has been read already
+    except ChildProcessError:  # its exit status has already been read
         return True
 
 
 def lone(uid: int = 1, **changes: Any) -> ShardSpec:
-    """A shard outside cluster mode."""
+    """Return the specification of a shard outside cluster mode."""
     port = FIRST_PORT + uid
     fields: dict[str, Any] = {
         "uid": uid,
@@ -178,7 +178,7 @@ def lone(uid: int = 1, **changes: Any) -> ShardSpec:
 
 
 def request(*shards: ShardSpec, **changes: Any) -> StartShards:
-    """Start these shards outside cluster mode; `changes` are those of the database."""
+    """Return a request to start these shards outside cluster mode. `changes` apply to the database."""
     fields: dict[str, Any] = {
         "uid": 1,
         "cluster": False,
@@ -198,7 +198,7 @@ def request(*shards: ShardSpec, **changes: Any) -> StartShards:
 
 
 def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid: int = 1) -> list[ShardRef]:
-    """Primaries on the nodes in turn, each replica one node further."""
+    """Return shards with primaries on the nodes in turn, and each replica on the following node."""
     ranges = slots.split(pairs)
     roles = ("master", "slave") if replication else ("master",)
     return [
@@ -218,42 +218,42 @@ def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid
 
 
 async def bring_up(agents: Farm, engine: Engine, shards: Sequence[ShardRef], seconds: float = 60) -> None:
-    """As the creation loop does it."""
-    wanted = [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in shards]
+    """Start the shards in the same steps as the loop that creates databases."""
+    desired = [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in shards]
     async with asyncio.timeout(seconds):
         while True:
-            step = next_step(wanted, await cluster.look(agents, shards, cluster=engine.cluster))
+            step = next_step(desired, await cluster.look(agents, shards, cluster=engine.cluster))
             assert not step.failed, step.failed
             if step.done:
                 return
-            refused = await cluster.start(agents, engine, shards, step.start)
-            assert not refused, refused
+            failures = await cluster.start(agents, engine, shards, step.start)
+            assert not failures, failures
             await cluster.take_over(agents, [shard for shard in shards if shard.uid in step.promote])
             await asyncio.sleep(0.02)
 
 
 async def ask(shard: Shard, *argv: str) -> Any:
-    """One command as the admin user."""
+    """Run one command as the admin user, and return the reply."""
     return await (await shard.connect()).execute(*argv)
 
 
 async def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """Wait until `condition` (a plain or a coroutine function) gives something true, and return that.
+    """Wait until `condition` (a function or a coroutine function) returns a true value, and return that value.
 
-    A passing test never waits this long: the limit only ends one that hangs, on however slow a machine.
+    A passing test never waits for the complete time limit, which only ends a hung test, however slow the machine is.
     """
     async with asyncio.timeout(seconds):
         while True:
-            found = condition()
-            if inspect.isawaitable(found):
-                found = await found
-            if found:
-                return found
+            result = condition()
+            if inspect.isawaitable(result):
+                result = await result
+            if result:
+                return result
             await asyncio.sleep(0.01)
 
 
 async def seconds(stream: AsyncIterator[Sample | None] | AsyncIterator[bytes]) -> AsyncIterator[Sample]:
-    """The samples of a stream, of the console's client or of the agent itself, without the pulses between them."""
+    """Return the samples of a stream of the console's client or of the agent, without the pulses between them."""
     try:
         async for sample in stream:
             if isinstance(sample, Sample):

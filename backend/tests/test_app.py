@@ -1,4 +1,4 @@
-"""How the console's parts are put together."""
+"""Tests of how the console assembles its parts."""
 
 from typing import cast
 
@@ -8,6 +8,6 @@ from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.state import actions
 
 
-def test_what_hands_leads_over_is_something_that_is_carried_out(console: Console) -> None:
-    known = _steppers(console, cast(Endpoints, None))
-    assert known.keys() >= {*actions.HAND_OVER, actions.FAILOVER}
+def test_actions_that_move_primary_roles_have_a_stepper(console: Console) -> None:
+    steppers = _steppers(console, cast(Endpoints, None))
+    assert steppers.keys() >= {*actions.HAND_OVER, actions.FAILOVER}

@@ -1,4 +1,4 @@
-"""The certificate authority: what it signs, what it keeps, and who gets through on real sockets."""
+"""Tests of the CA: what it signs and stores, and which connections succeed on real sockets."""
 
 import errno
 import socket
@@ -37,19 +37,19 @@ def settings(tmp_path: Path) -> Settings:
 def request_for(key: PrivateKey, *names: str) -> str:
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
     if names:
-        wanted = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
-        builder = builder.add_extension(wanted, critical=False)
+        names_extension = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+        builder = builder.add_extension(names_extension, critical=False)
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
-def of_another_version(request: str) -> str:
+def with_unknown_version(request: str) -> str:
     der = ssl.PEM_cert_to_DER_cert(request.replace("CERTIFICATE REQUEST", "CERTIFICATE"))
     changed = ssl.DER_cert_to_PEM_cert(der.replace(b"\x02\x01\x00", b"\x02\x01\x01", 1))
     return changed.replace("CERTIFICATE", "CERTIFICATE REQUEST")
 
 
 def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
-    """Certificate and key of an agent."""
+    """Return the certificate file and the key file of an agent."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate_file, key_file = directory / f"agent-{addr}.pem", directory / f"agent-{addr}.key"
     certificate_file.write_text(authority.sign_agent(request_for(key), addr))
@@ -63,8 +63,10 @@ def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") 
 def agent_server(
     authority: Authority, directory: Path, addr: str = "127.0.0.1", seen: list[bytes | None] | None = None
 ) -> Iterator[int]:
-    """A TLS server as agents run it; greets whoever gets through, whose certificate (DER) comes to `seen`. Yields its port on
-    127.0.0.1."""
+    """Run a TLS server with the settings of an agent, and yield its port on 127.0.0.1.
+
+    It greets each client that it accepts. If `seen` is given, the certificates (DER) of these clients are appended to it.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=authority.trusted)
@@ -98,7 +100,8 @@ def agent_server(
 
 
 def greeting(context: ssl.SSLContext, port: int) -> bytes:
-    """With TLS 1.3 a server refuses the client's certificate only after the handshake: reading shows it."""
+    """Connect and return the greeting. With TLS 1.3 a server refuses the client's certificate only after the handshake, so the
+    error appears when reading."""
     with (
         socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as secure,
@@ -106,7 +109,7 @@ def greeting(context: ssl.SSLContext, port: int) -> bytes:
         return secure.recv(100)
 
 
-def test_keys_are_readable_by_the_owner_alone(settings: Settings) -> None:
+def test_keys_are_readable_only_by_the_owner(settings: Settings) -> None:
     directory = Authority.load(settings).directory
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
@@ -118,7 +121,7 @@ def test_keys_are_readable_by_the_owner_alone(settings: Settings) -> None:
     ]
 
 
-def test_a_second_start_changes_nothing(settings: Settings) -> None:
+def test_second_start_does_not_change_files(settings: Settings) -> None:
     first = Authority.load(settings)
     before = {path.name: path.read_bytes() for path in first.directory.iterdir()}
     second = Authority.load(settings)
@@ -126,7 +129,7 @@ def test_a_second_start_changes_nothing(settings: Settings) -> None:
     assert second.ca_fingerprint() == first.ca_fingerprint()
 
 
-def test_each_certificate_is_good_for_one_direction(settings: Settings) -> None:
+def test_each_certificate_is_valid_for_one_direction(settings: Settings) -> None:
     authority = Authority.load(settings)
     usages = {}
     for name in ("server", "client"):
@@ -136,7 +139,7 @@ def test_each_certificate_is_good_for_one_direction(settings: Settings) -> None:
     assert usages == {"server": [ExtendedKeyUsageOID.SERVER_AUTH], "client": [ExtendedKeyUsageOID.CLIENT_AUTH]}
 
 
-def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: Settings) -> None:
+def test_new_names_renew_the_server_certificate_but_not_the_ca(settings: Settings) -> None:
     before = Authority.load(settings)
     old = before.server_file.read_bytes()
     after = Authority.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
@@ -148,7 +151,7 @@ def test_new_names_renew_the_server_certificate_but_not_the_authority(settings: 
     assert after.ca_fingerprint() == before.ca_fingerprint()
 
 
-def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     authority = Authority.load(settings)
     old = authority.server_file.read_bytes()
@@ -160,13 +163,11 @@ def test_a_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatc
     assert certificate.not_valid_after_utc - certificate.not_valid_before_utc > timedelta(days=tls.SERVER_DAYS)
 
 
-def test_certificates_that_are_refused_are_refused_from_the_next_connection_on(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_revoked_certificates_are_refused_on_the_next_connection(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
     with agent_server(authority, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
-        for refused, is_let_in in [
+        for refused, is_accepted in [
             ({"ab12"}, True),
             ({own}, False),
             ({own, "ab12"}, False),
@@ -174,13 +175,13 @@ def test_certificates_that_are_refused_are_refused_from_the_next_connection_on(
             ({own}, False),
         ]:
             assert authority.refuse(refused)
-            assert not authority.refuse(refused), "no news"
-            if is_let_in:
+            assert not authority.refuse(refused), "the list is unchanged"
+            if is_accepted:
                 assert greeting(authority.client_ssl_context(), port) == b"welcome"
             else:
                 with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
                     greeting(authority.client_ssl_context(), port)
-    # A console that is started again is told before it calls anybody.
+    # After a restart the console receives the list before it connects to agents.
     again = Authority.load(settings)
     assert again.refuse({own})
     with agent_server(again, tmp_path) as port:
@@ -190,20 +191,20 @@ def test_certificates_that_are_refused_are_refused_from_the_next_connection_on(
             greeting(again.client_ssl_context(), port)
 
 
-def test_a_list_that_could_not_be_used_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_revocation_list_is_applied_again_after_an_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = Authority.load(settings)
     authority.client_ssl_context()
     monkeypatch.setattr(authorities, "readable", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
         authority.refuse({"ab12"})
     monkeypatch.undo()
-    assert authority.refuse({"ab12"}), "it is news still"
+    assert authority.refuse({"ab12"}), "the list is still new"
 
 
-def test_what_agents_are_shown_is_renewed_while_the_console_runs(
+def test_client_certificate_is_renewed_while_the_console_runs(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)  # as an earlier release did
+    monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)  # the value of an earlier release
     authority = Authority.load(settings)
     context = authority.client_ssl_context()
     old = (authority.directory / "client.pem").read_bytes()
@@ -220,7 +221,7 @@ def test_what_agents_are_shown_is_renewed_while_the_console_runs(
     assert (authority.directory / "client.pem").read_bytes() == new
 
 
-def test_a_damaged_server_certificate_is_replaced(settings: Settings) -> None:
+def test_damaged_server_certificate_is_replaced(settings: Settings) -> None:
     file = Authority.load(settings).server_file
     for damaged in (b"not PEM", file.read_bytes()[:-100], file.read_bytes().partition(b"-----BEGIN P")[0]):
         file.write_bytes(damaged)
@@ -228,8 +229,8 @@ def test_a_damaged_server_certificate_is_replaced(settings: Settings) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
 
-def test_keys_in_files_of_their_own_are_gone_with_the_first_renewal(settings: Settings) -> None:
-    """As an earlier release left them."""
+def test_separate_key_files_are_removed_by_the_first_renewal(settings: Settings) -> None:
+    """Earlier releases stored the key in a separate file."""
     file = Authority.load(settings).server_file
     certificate, border, key = file.read_bytes().partition(b"-----BEGIN P")
     file.write_bytes(certificate)
@@ -240,7 +241,7 @@ def test_keys_in_files_of_their_own_are_gone_with_the_first_renewal(settings: Se
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
 
-def test_a_full_disk_matters_when_the_one_before_has_ended(
+def test_full_disk_is_an_error_only_without_a_valid_certificate(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> None:
@@ -257,7 +258,8 @@ def test_a_full_disk_matters_when_the_one_before_has_ended(
         Authority.load(settings)
 
 
-def test_who_has_the_wrong_time_takes_what_agents_and_console_show_each_other(settings: Settings) -> None:
+def test_client_and_agent_certificates_are_valid_since_the_start_of_the_ca(settings: Settings) -> None:
+    """A machine whose clock is wrong can still accept them."""
     authority = Authority.load(settings)
     begins = x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_before_utc
     client = x509.load_pem_x509_certificate((authority.directory / "client.pem").read_bytes())
@@ -265,7 +267,7 @@ def test_who_has_the_wrong_time_takes_what_agents_and_console_show_each_other(se
     assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (begins, begins)
 
 
-def test_a_foreign_ca_key_is_not_papered_over(settings: Settings, tmp_path: Path) -> None:
+def test_foreign_ca_key_is_an_error(settings: Settings, tmp_path: Path) -> None:
     Authority.load(settings)
     other = Authority.load(Settings(state_dir=tmp_path / "other"))
     (settings.state_dir / "tls" / "ca.key").write_bytes((other.directory / "ca.key").read_bytes())
@@ -273,19 +275,19 @@ def test_a_foreign_ca_key_is_not_papered_over(settings: Settings, tmp_path: Path
         Authority.load(settings)
 
 
-def test_existing_never_creates_anything(settings: Settings) -> None:
+def test_existing_does_not_create_files(settings: Settings) -> None:
     with pytest.raises(FileNotFoundError):
         Authority.existing(settings)
     assert not settings.state_dir.exists()
 
 
-def test_nobody_else_is_called_as_the_console(settings: Settings) -> None:
+def test_agent_certificate_cannot_have_the_name_of_the_console(settings: Settings) -> None:
     csr = request_for(ec.generate_private_key(ec.SECP256R1()))
     with pytest.raises(NotAcceptable, match="is reserved for the console"):
         Authority.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
 
 
-def test_an_agent_gets_no_name_but_its_address(settings: Settings) -> None:
+def test_agent_certificate_names_only_its_address(settings: Settings) -> None:
     authority = Authority.load(settings)
     csr = request_for(ec.generate_private_key(ec.SECP256R1()), "localhost", "console.example.com")
     certificate = x509.load_pem_x509_certificate(authority.sign_agent(csr, "127.0.0.3").encode())
@@ -302,37 +304,37 @@ def with_broken_signature(csr_pem: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("csr", "complaint"),
+    ("csr", "message"),
     [
         ("", "is not readable"),
         ("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n", "is not readable"),
         ("ü\x00", "is not readable"),
-        (of_another_version(request_for(ec.generate_private_key(ec.SECP256R1()))), "is not readable"),
+        (with_unknown_version(request_for(ec.generate_private_key(ec.SECP256R1()))), "is not readable"),
         (with_broken_signature(request_for(ec.generate_private_key(ec.SECP256R1()))), "signature"),
         (request_for(ec.generate_private_key(ec.SECP224R1())), "too weak"),
         (request_for(rsa.generate_private_key(65537, 1024)), "too weak"),  # noqa: S505 - weak on purpose
     ],
 )
-def test_bad_requests_are_refused(settings: Settings, csr: str, complaint: str) -> None:
-    with pytest.raises(NotAcceptable, match=complaint) as refusal:
+def test_invalid_signing_requests_are_refused(settings: Settings, csr: str, message: str) -> None:
+    with pytest.raises(NotAcceptable, match=message) as refusal:
         Authority.load(settings).sign_agent(csr, "127.0.0.1")
     assert (refusal.value.code, refusal.value.field) == ("invalid_certificate", "csr")
 
 
-def test_the_console_reaches_an_agent(settings: Settings, tmp_path: Path) -> None:
+def test_console_connects_to_an_agent(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
     with agent_server(authority, tmp_path) as port:
         assert greeting(authority.client_ssl_context(), port) == b"welcome"
 
 
-def test_an_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
+def test_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
     bare = ssl.create_default_context(cafile=str(authority.ca_file))
     with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(bare, port)
 
 
-def test_an_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
+def test_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
     agent = ssl.create_default_context(cafile=str(authority.ca_file))
     agent.load_cert_chain(*agent_files(authority, tmp_path, "127.0.0.2"))
@@ -340,7 +342,7 @@ def test_an_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> N
         greeting(agent, port)
 
 
-def test_an_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
+def test_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
     foreign = Authority.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
     foreign.load_verify_locations(authority.ca_file)
@@ -348,7 +350,7 @@ def test_an_agent_refuses_another_console(settings: Settings, tmp_path: Path) ->
         greeting(foreign, port)
 
 
-def test_the_console_refuses_an_agent_of_another_address(settings: Settings, tmp_path: Path) -> None:
+def test_console_refuses_an_agent_with_another_address(settings: Settings, tmp_path: Path) -> None:
     authority = Authority.load(settings)
     with (
         agent_server(authority, tmp_path, addr="127.0.0.2") as port,

@@ -1,4 +1,5 @@
-"""Authorities on disk: killed anywhere, the console finds the one before or the one after, and never locks its agents out."""
+"""Tests of the CA files: if the console is killed at any point, it finds the previous or the next CA and its agents keep
+trusting it."""
 
 from pathlib import Path
 from unittest.mock import Mock
@@ -15,7 +16,7 @@ from shardboard.signer import Signer
 
 
 class Killed(Exception):
-    """The process ended here."""
+    """The process was killed here."""
 
 
 @pytest.fixture
@@ -28,30 +29,31 @@ def names_in(authority: Authority) -> set[str]:
 
 
 @pytest.mark.parametrize(("writes", "is_over"), [(0, False), (1, False), (2, True)])
-def test_killed_while_it_is_replaced(
+def test_killed_while_the_ca_is_replaced(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, writes: int, is_over: bool
 ) -> None:
-    """Nothing was written, the copy of the former one was, and the present one was (but not its copy for people)."""
+    """The cases: no file is written, the copy of the former CA is written, and the present CA is written but not its copy for
+    users."""
     authority = Authority.load(settings)
     before, after = authority.present, authority.announce()
     left = iter(range(writes))
 
-    def ending(*arguments: object) -> None:
+    def write_or_die(*arguments: object) -> None:
         if next(left, None) is None:
             raise Killed
         if arguments:
             write_private(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(authority_files, "write_private", ending)
+    monkeypatch.setattr(authority_files, "write_private", write_or_die)
     monkeypatch.setattr(authority_files, "sync_directory", lambda *_: None)
     rename = Path.replace
 
-    def renaming(self: Path, target: Path) -> Path:
+    def replace_or_die(self: Path, target: Path) -> Path:
         if self.name == "next-ca.pem":
-            ending()
+            write_or_die()
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "replace", renaming)
+    monkeypatch.setattr(Path, "replace", replace_or_die)
     try:
         authority.switch()
     except Killed:
@@ -67,7 +69,7 @@ def test_killed_while_it_is_replaced(
     assert names_in(found) == expected
 
 
-def test_killed_while_the_first_one_is_made(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_while_the_first_ca_is_created(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: object) -> None:
         raise Killed
 
@@ -79,8 +81,8 @@ def test_killed_while_the_first_one_is_made(settings: Settings, monkeypatch: pyt
     assert Authority.load(settings).ca_pem in key
 
 
-def test_of_an_earlier_release(settings: Settings) -> None:
-    """The key had a file of its own; the certificate was in `ca.pem` alone."""
+def test_ca_files_of_an_earlier_release_are_read(settings: Settings) -> None:
+    """The key was in a separate file, and the certificate only in `ca.pem`."""
     signer = new_signer()
     directory = settings.state_dir / "tls"
     directory.mkdir()
@@ -93,43 +95,41 @@ def test_of_an_earlier_release(settings: Settings) -> None:
     assert Authority.existing(settings).former is not None
 
 
-def test_another_certificate_is_not_papered_over(settings: Settings) -> None:
+def test_foreign_ca_certificate_is_an_error(settings: Settings) -> None:
     authority = Authority.load(settings)
     authority.ca_file.write_text(new_signer().pem)
     with pytest.raises(ValueError, match="is not the key of"):
         Authority.load(settings)
 
 
-def cut(file: Path) -> None:
+def truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-60])
 
 
 @pytest.mark.parametrize("name", ["ca.key", "former-ca.pem"])
-def test_damaged_files_that_are_needed_are_named(settings: Settings, name: str) -> None:
+def test_error_names_the_damaged_file_that_is_needed(settings: Settings, name: str) -> None:
     authority = Authority.load(settings)
     authority.announce()
     authority.switch()
-    cut(authority.directory / name)
+    truncate(authority.directory / name)
     with pytest.raises(ValueError, match=rf"{name} is not usable"):
         Authority.existing(settings)
 
 
-def test_damaged_files_of_which_nothing_was_shown_are_none(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damaged_files_of_an_unused_ca_are_ignored(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     authority = Authority.load(settings)
     authority.request("Shardboard CA", "")
-    cut(authority.directory / "requested-ca.pem")
+    truncate(authority.directory / "requested-ca.pem")
     assert Authority.load(settings).requested is None
     authority.announce()
-    cut(authority.directory / "next-ca.pem")
+    truncate(authority.directory / "next-ca.pem")
     assert Authority.load(settings).step == ""
     assert "requested-ca.pem is not usable" in caplog.text
     assert "next-ca.pem is not usable" in caplog.text
 
 
-def test_a_request_that_was_answered_is_not_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed, or on a disk that refuses, between the two files."""
+def test_answered_request_is_no_longer_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is killed, or the disk fails, between writing the two files."""
     authority = Authority.load(settings)
     request = authority.request("Shardboard CA", "")
     monkeypatch.setattr(AuthorityFiles, "_remove", Mock(side_effect=OSError(5, "Input/output error")))
@@ -142,7 +142,7 @@ def test_a_request_that_was_answered_is_not_open(settings: Settings, monkeypatch
     assert not (authority.directory / "requested-ca.pem").exists()
 
 
-def test_a_disk_that_is_not_written_through_undoes_nothing(
+def test_failed_directory_sync_does_not_undo_a_change(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     authority = Authority.load(settings)
@@ -156,16 +156,16 @@ def test_a_disk_that_is_not_written_through_undoes_nothing(
     assert "to disk failed" in caplog.text
 
 
-def test_a_request_is_found_again_and_is_gone_when_it_is_answered(settings: Settings) -> None:
+def test_request_is_kept_until_it_is_answered(settings: Settings) -> None:
     authority = Authority.load(settings)
-    made = authority.request("Shardboard CA of Example", "Example Ltd.")
-    assert made.subject == "CN=Shardboard CA of Example,O=Example Ltd."
+    created = authority.request("Shardboard CA of Example", "Example Ltd.")
+    assert created.subject == "CN=Shardboard CA of Example,O=Example Ltd."
     found = Authority.load(settings).requested
     assert found is not None
-    assert (found.csr, found.key.public_key()) == (made.csr, made.key.public_key())
+    assert (found.csr, found.key.public_key()) == (created.csr, created.key.public_key())
     authority.announce()
     assert Authority.load(settings).requested is None
 
 
-def test_a_request_says_no_name_that_is_empty() -> None:
+def test_request_omits_an_empty_organization() -> None:
     assert Request.create("Shardboard CA", "").subject == "CN=Shardboard CA"

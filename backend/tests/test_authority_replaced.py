@@ -1,4 +1,4 @@
-"""The console's authority in the steps of being replaced: what is trusted, shown and refused, and who gets through."""
+"""Tests of replacing the console CA: what each step trusts, presents and refuses, and which connections succeed."""
 
 import ssl
 from collections.abc import Callable
@@ -27,28 +27,28 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def announce(authority: Authority, signed: Callable[[ec.EllipticCurvePrivateKey], Signed], *above: Signed) -> None:
-    """One that somebody else signed, without a look at it."""
+    """Announce a CA signed by another CA, without checking it."""
     request = authority.request("Shardboard CA", "")
     chain = (signed(request.key), *above)
     authority.announce(Signer(request.key, tuple(each.certificate for each in chain)))
 
 
-def shown_by(authority: Authority, name: str) -> x509.Certificate:
+def certificate_in(authority: Authority, name: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate((authority.directory / f"{name}.pem").read_bytes())
 
 
-def test_what_is_trusted_and_shown_in_every_step(settings: Settings) -> None:
+def test_trusted_and_presented_certificates_during_replacement(settings: Settings) -> None:
     authority = Authority.load(settings)
     before = authority.present
     assert (authority.step, authority.trusted, authority.bundle) == ("", before.pem, before.pem)
     after = authority.announce()
     assert (authority.step, authority.trusted, authority.bundle) == ("announced", *[before.pem + after.pem] * 2)
-    assert tls.signing_key_of(shown_by(authority, "server")) == before.key_id
+    assert tls.signing_key_of(certificate_in(authority, "server")) == before.key_id
     assert authority.renew() is False
     authority.switch()
     assert authority.renew() is True
     assert (authority.step, authority.trusted, authority.ca_pem) == ("shown", after.pem + before.pem, after.pem)
-    assert {tls.signing_key_of(shown_by(authority, name)) for name in ("server", "client")} == {after.key_id}
+    assert {tls.signing_key_of(certificate_in(authority, name)) for name in ("server", "client")} == {after.key_id}
     authority.forget()
     assert (authority.step, authority.trusted, authority.bundle) == ("", after.pem, after.pem)
     assert Authority.load(settings).trusted == after.pem
@@ -56,7 +56,7 @@ def test_what_is_trusted_and_shown_in_every_step(settings: Settings) -> None:
         authority.switch()
 
 
-def test_what_was_announced_can_be_withdrawn(settings: Settings) -> None:
+def test_announced_ca_can_be_withdrawn(settings: Settings) -> None:
     authority = Authority.load(settings)
     before = authority.trusted
     authority.announce()
@@ -65,10 +65,8 @@ def test_what_was_announced_can_be_withdrawn(settings: Settings) -> None:
     assert Authority.load(settings).trusted == before
 
 
-def test_certificates_that_are_refused_stay_refused_while_the_authority_is_replaced(
-    settings: Settings, tmp_path: Path
-) -> None:
-    """Of the former authority as well, and no others of it; none of it afterwards."""
+def test_revoked_certificates_stay_refused_while_the_ca_is_replaced(settings: Settings, tmp_path: Path) -> None:
+    """Certificates of the former CA are checked as well. After the replacement none of them is accepted."""
     authority = Authority.load(settings)
     authority.announce()
     with agent_server(authority, tmp_path) as port:
@@ -87,8 +85,8 @@ def test_certificates_that_are_refused_stay_refused_while_the_authority_is_repla
             greeting(authority.client_ssl_context(), port)
 
 
-def test_below_somebody_elses_authority(settings: Settings, tmp_path: Path) -> None:
-    """It is trusted by itself; who trusts the root is shown what is between."""
+def test_ca_signed_by_an_external_ca(settings: Settings, tmp_path: Path) -> None:
+    """Only the CA itself is trusted. Clients that trust the root receive the intermediate certificates."""
     authority = Authority.load(settings)
     top = root()
     request = authority.request("Shardboard CA", "Example")
@@ -99,7 +97,9 @@ def test_below_somebody_elses_authority(settings: Settings, tmp_path: Path) -> N
     authority.forget()
     assert authority.ca_fingerprint() == made.certificate.fingerprint(hashes.SHA256()).hex()
     assert authority.bundle == authority.ca_file.read_text() == made.pem + top.pem
-    assert authority.trusted == authority.ca_pem == made.pem, "not the root: what else that signs opens nothing"
+    assert authority.trusted == authority.ca_pem == made.pem, (
+        "the root is not trusted: its other certificates must not be accepted"
+    )
     with agent_server(authority, tmp_path) as port:
         assert greeting(authority.client_ssl_context(), port) == b"welcome"
         outside = ssl.create_default_context(cadata=top.pem)
@@ -116,22 +116,22 @@ def test_below_somebody_elses_authority(settings: Settings, tmp_path: Path) -> N
             greeting(authority.client_ssl_context(), port)
 
 
-def test_nothing_holds_for_longer_than_the_authority_nor_is_renewed_for_that(settings: Settings) -> None:
+def test_certificates_expire_with_the_ca_and_are_not_renewed_before(settings: Settings) -> None:
     authority = Authority.load(settings)
     announce(authority, lambda key: below(root(), key, ends=timedelta(days=20)))
     authority.switch()
     assert authority.renew() is True
-    ends = {shown_by(authority, name).not_valid_after_utc for name in ("server", "client")}
+    ends = {certificate_in(authority, name).not_valid_after_utc for name in ("server", "client")}
     assert ends == {authority.ends}
     assert authority.renew() is False
-    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.fresh()[1], "127.0.0.1").encode())
-    told = tls.signing_key_of(agents)
-    assert not authority.is_due(agents.not_valid_after_utc, told, tls.PEER_DAYS, datetime.now(UTC))
-    assert authority.is_due(agents.not_valid_after_utc, "another", tls.PEER_DAYS, datetime.now(UTC))
+    agent_certificate = x509.load_pem_x509_certificate(authority.sign_agent(key.fresh()[1], "127.0.0.1").encode())
+    signing_key = tls.signing_key_of(agent_certificate)
+    assert not authority.is_due(agent_certificate.not_valid_after_utc, signing_key, tls.PEER_DAYS, datetime.now(UTC))
+    assert authority.is_due(agent_certificate.not_valid_after_utc, "another", tls.PEER_DAYS, datetime.now(UTC))
 
 
-def test_two_authorities_of_one_name_are_told_apart_by_their_keys(settings: Settings, tmp_path: Path) -> None:
-    """Each has a list of what is refused."""
+def test_two_cas_with_the_same_name_are_distinguished_by_their_keys(settings: Settings, tmp_path: Path) -> None:
+    """Each CA has its own revocation list."""
     authority, top = Authority.load(settings), root()
 
     def named(key: ec.EllipticCurvePrivateKey) -> Signed:
@@ -152,11 +152,11 @@ def test_two_authorities_of_one_name_are_told_apart_by_their_keys(settings: Sett
             greeting(authority.client_ssl_context(), port)
 
 
-def test_one_that_has_ended_signs_what_has_ended(settings: Settings) -> None:
-    """The console starts, whatever may be missing."""
+def test_expired_ca_signs_expired_certificates(settings: Settings) -> None:
+    """The console starts nevertheless."""
     authority = Authority.load(settings)
     announce(authority, lambda key: below(root(), key, ends=timedelta(hours=-2)))
     authority.switch()
     again = Authority.load(settings)
-    assert shown_by(again, "server").not_valid_after_utc == again.ends
+    assert certificate_in(again, "server").not_valid_after_utc == again.ends
     assert again.renew() is False

@@ -1,4 +1,4 @@
-"""Which failures of the store pass by themselves, with the errors that the store really raises."""
+"""Tests of which store errors are transient, with the errors that the store really raises."""
 
 import errno
 
@@ -27,7 +27,7 @@ from shardboard.state.nodes import Node
         exc.DBAPIError("SELECT 1", {}, Exception("gone"), connection_invalidated=True),
     ],
 )
-def test_away(error: Exception) -> None:
+def test_transient_errors(error: Exception) -> None:
     assert is_away(error)
 
 
@@ -43,13 +43,13 @@ def test_away(error: Exception) -> None:
         exc.InvalidRequestError("a mistake"),
     ],
 )
-def test_not_away(error: Exception) -> None:
+def test_permanent_errors(error: Exception) -> None:
     assert not is_away(error)
 
 
 @pytest.mark.store
 @pytest.mark.parametrize("statement", ["SELECT nowhere FROM nodes", "SELEC 1", "SELECT * FROM nowhere"])
-async def test_a_statement_that_the_store_refuses(store: Store, statement: str) -> None:
+async def test_refused_statement_is_a_permanent_error(store: Store, statement: str) -> None:
     with pytest.raises(exc.DBAPIError) as refused:
         async with store.begin() as session:
             await session.execute(text(statement))
@@ -58,17 +58,17 @@ async def test_a_statement_that_the_store_refuses(store: Store, statement: str) 
 
 
 @pytest.mark.store
-async def test_a_value_that_does_not_fit(store: Store) -> None:
-    with pytest.raises(Exception) as refused:  # noqa: PT011 - SQLite's driver raises OverflowError, asyncpg an error of its own
+async def test_value_out_of_range_is_a_permanent_error(store: Store) -> None:
+    with pytest.raises(Exception) as refused:  # noqa: PT011 - SQLite's driver raises OverflowError, asyncpg its own error
         async with store.begin() as session:
             await session.get(Node, 1 << 80)
     assert not is_away(refused.value)
 
 
 @pytest.mark.store
-async def test_a_lock_that_somebody_holds(store: Store) -> None:
+async def test_held_lock_is_a_transient_error(store: Store) -> None:
     if store.engine.dialect.name != "sqlite":
-        pytest.skip("PostgreSQL lets them write beside each other")
+        pytest.skip("PostgreSQL supports concurrent writers")
     other = Store(store.url, store.bus)
     try:
         async with store.begin(), other.engine.connect() as connection:

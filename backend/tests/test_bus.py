@@ -1,4 +1,4 @@
-"""Topics: who listens gets everything published meanwhile, and nobody is ever held up."""
+"""Tests of the bus: a listener receives all messages published while it listens, and never delays the publisher."""
 
 import asyncio
 
@@ -9,9 +9,9 @@ from shardboard.bus import QUEUE_LIMIT, Bus
 from shardboard.frames import told
 
 
-async def test_a_listener_gets_its_topics_in_order() -> None:
+async def test_listener_receives_its_topics_in_order() -> None:
     bus = Bus()
-    bus.publish("a", "before anybody listened")
+    bus.publish("a", "before the listener started")
     with bus.listen("a", "b") as listener:
         for topic, message in (("a", 1), ("b", 2), ("c", 3), ("a", 4)):
             bus.publish(topic, message)
@@ -20,14 +20,14 @@ async def test_a_listener_gets_its_topics_in_order() -> None:
     assert listener.drain() == []
 
 
-async def test_everybody_who_listens_gets_the_message() -> None:
+async def test_every_listener_receives_the_message() -> None:
     bus = Bus()
     with bus.listen("a") as one, bus.listen("a") as other:
         bus.publish("a", "news")
         assert one.drain() == other.drain() == [("a", "news")]
 
 
-def test_heard_tells_whether_a_message_is_worth_making() -> None:
+def test_heard_returns_whether_a_topic_has_listeners() -> None:
     bus = Bus()
     assert not bus.heard("a")
     with bus.listen("a"), bus.listen("a"):
@@ -36,14 +36,14 @@ def test_heard_tells_whether_a_message_is_worth_making() -> None:
     assert not bus.heard("a")
 
 
-def test_a_block_that_fails_stops_listening() -> None:
+def test_failed_block_stops_listening() -> None:
     bus = Bus()
     with pytest.raises(RuntimeError), bus.listen("a"):
         raise RuntimeError
     assert not bus.heard("a")
 
 
-async def test_waiting_ends_with_a_message_or_with_the_time() -> None:
+async def test_get_returns_on_a_message_or_on_timeout() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         assert await listener.get(timeout=0.01) is None
@@ -53,7 +53,7 @@ async def test_waiting_ends_with_a_message_or_with_the_time() -> None:
         assert await waiting == ("a", "news")
 
 
-async def test_who_is_told_to_stop_stops_even_as_a_message_comes() -> None:
+async def test_cancelled_get_keeps_a_message_that_arrives_at_the_same_time() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         waiting = asyncio.create_task(listener.get(timeout=10))
@@ -65,18 +65,18 @@ async def test_who_is_told_to_stop_stops_even_as_a_message_comes() -> None:
         assert listener.drain() == [("a", "news")]
 
 
-def test_a_listener_that_sleeps_is_marked_and_holds_nobody_up() -> None:
+def test_slow_listener_overflows_without_delaying_others() -> None:
     bus = Bus()
-    with bus.listen("a") as sleeper, bus.listen("a") as awake:
+    with bus.listen("a") as slow, bus.listen("a") as fast:
         for number in range(QUEUE_LIMIT + 1):
             bus.publish("a", number)
-            awake.drain()
-        assert sleeper.overflowed
-        assert not awake.overflowed
-        assert len(sleeper.drain()) == QUEUE_LIMIT
+            fast.drain()
+        assert slow.overflowed
+        assert not fast.overflowed
+        assert len(slow.drain()) == QUEUE_LIMIT
 
 
-async def test_until_passes_over_what_is_not_wanted() -> None:
+async def test_until_skips_messages_that_do_not_match() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         waiting = asyncio.create_task(listener.until(lambda message: message == 2, timeout=10))
@@ -88,36 +88,36 @@ async def test_until_passes_over_what_is_not_wanted() -> None:
         await waiting
 
 
-async def test_many_messages_at_once_end_one_wait_only() -> None:
+async def test_simultaneous_messages_end_only_one_wait() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         for _ in range(500):
             bus.publish("a", "it")
         await listener.until(lambda message: message == "it", timeout=10)
         assert listener.drain() == []
-        bus.publish("a", "it")  # this one came later: it may tell of something that the look has missed
+        bus.publish("a", "it")  # published later: it may be about a change that the poll has missed
         async with asyncio.timeout(10):
             await listener.until(lambda message: message == "it", timeout=60)
 
 
-async def test_until_ends_in_time_however_much_is_published() -> None:
+async def test_until_times_out_even_if_many_messages_are_published() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
 
-        async def chatter() -> None:
+        async def publish_others() -> None:
             while True:
                 bus.publish("a", "not it")
                 await asyncio.sleep(0.01)
 
-        talking = asyncio.create_task(chatter())
+        publishing = asyncio.create_task(publish_others())
         try:
             async with asyncio.timeout(30):
                 await listener.until(lambda message: message == "it", timeout=0.1)
         finally:
-            talking.cancel()
+            publishing.cancel()
 
 
-async def test_until_starts_afresh_after_an_overflow() -> None:
+async def test_until_clears_the_queue_after_an_overflow() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         for _ in range(QUEUE_LIMIT + 1):
@@ -127,17 +127,17 @@ async def test_until_starts_afresh_after_an_overflow() -> None:
         assert listener.drain() == []
 
 
-async def test_bytes_that_wait_are_bounded_for_who_says_so() -> None:
+async def test_queued_bytes_are_limited_if_requested() -> None:
     bus = Bus()
     frame = told("sample", "x" * 100)
-    with bus.listen("a", most_bytes=2 * frame.size) as slow, bus.listen("a") as patient:
+    with bus.listen("a", most_bytes=2 * frame.size) as slow, bus.listen("a") as unlimited:
         bus.publish("a", frame)
         bus.publish("a", frame)
         assert not slow.overflowed
         assert await slow.get() == ("a", frame)
         bus.publish("a", frame)
-        assert not slow.overflowed, "what was taken waits no more"
+        assert not slow.overflowed, "a received message no longer counts"
         bus.publish("a", "no bytes at all")
         bus.publish("a", frame)
-        assert (slow.overflowed, patient.overflowed) == (True, False)
-        assert [len(slow.drain()), len(patient.drain())] == [3, 5]
+        assert (slow.overflowed, unlimited.overflowed) == (True, False)
+        assert [len(slow.drain()), len(unlimited.drain())] == [3, 5]

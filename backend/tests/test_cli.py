@@ -1,4 +1,4 @@
-"""The command line: what is typed reaches the right place, and what goes wrong is said in a sentence."""
+"""Tests of the command line: arguments reach the right function, and errors are reported as messages."""
 
 import argparse
 import asyncio
@@ -37,7 +37,7 @@ from shardboard.store_key import StoreKeys, key_name, make_own, new_key, store_k
 
 @pytest.fixture(autouse=True)
 def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing of the environment that the tests run in counts."""
+    """Ignore the settings of the environment that the tests run in."""
     for name in list(os.environ):
         if name.startswith("SHARDBOARD_"):
             monkeypatch.delenv(name)
@@ -47,7 +47,7 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[AgentSettings]:
-    """What agents were started with, instead of starting them."""
+    """Settings with which agents would have been started."""
     calls: list[AgentSettings] = []
 
     def run_agent(settings: AgentSettings) -> int:
@@ -60,7 +60,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[AgentSettings]:
 
 @pytest.fixture
 def console_state(state_dir: Path) -> Settings:
-    """A console that has been started once."""
+    """Settings of a console that has been started once."""
     settings = Settings()
 
     async def start() -> None:
@@ -80,17 +80,17 @@ def console_state(state_dir: Path) -> Settings:
     ("text", "size"),
     [("1", 1), ("8GiB", 8 * 2**30), ("8 gib", 8 * 2**30), ("500MB", 500_000_000), ("2T", 2 * 10**12), ("3ki", 3072)],
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_are_parsed(text: str, size: int) -> None:
     assert cli.byte_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "8Gi B", "1.5GiB", "i", "8iB", "GiB", "1e9"])
-def test_sizes_that_are_none(text: str) -> None:
+def test_invalid_sizes_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="such as 8GiB"):
         cli.byte_size(text)
 
 
-def test_an_agent_gets_what_was_typed(started: list[AgentSettings], tmp_path: Path) -> None:
+def test_agent_receives_the_arguments(started: list[AgentSettings], tmp_path: Path) -> None:
     arguments = "agent --join https://c:9443 --token T --address 127.0.0.2 --port 9701 --memory 1GiB --park"
     arguments += " --flash /mnt/f --flash-size 2GiB --state-dir"
     assert cli.main([*arguments.split(), str(tmp_path)]) == 0
@@ -109,7 +109,7 @@ def test_an_agent_gets_what_was_typed(started: list[AgentSettings], tmp_path: Pa
     ]
 
 
-def test_an_agent_takes_its_token_from_a_file_or_the_environment(
+def test_agent_takes_its_token_from_a_file_or_the_environment(
     started: list[AgentSettings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHARDBOARD_JOIN_TOKEN", "from-environment")
@@ -121,13 +121,13 @@ def test_an_agent_takes_its_token_from_a_file_or_the_environment(
     assert [settings.token for settings in started] == ["from-environment", "from-file", None]
 
 
-def test_a_token_file_that_is_missing(started: list[AgentSettings], capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_token_file_is_an_error(started: list[AgentSettings], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["agent", "--address", "127.0.0.1", "--token-file", "/nonexistent"]) == 1
     assert "is not readable" in capsys.readouterr().err
     assert started == []
 
 
-def test_an_agent_that_cannot_join_says_why(
+def test_agent_that_cannot_join_prints_the_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(_: AgentSettings) -> int:
@@ -153,14 +153,14 @@ def test_an_agent_that_cannot_join_says_why(
         "nonsense",
     ],
 )
-def test_mistakes_are_told_by_argparse(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_reported_by_argparse(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(typed.split())
     assert stop.value.code == 2
     assert "usage:" in capsys.readouterr().err
 
 
-def test_a_token_that_really_admits(
+def test_printed_token_can_be_used_to_join(
     console_state: Settings, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -183,7 +183,9 @@ def test_a_token_that_really_admits(
     assert asyncio.run(join()) == 1
 
 
-def test_tokens_in_files(console_state: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tokens_are_written_to_files(
+    console_state: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     directory = tmp_path / "tokens"
     assert cli.main(["token", "--count", "3", "--out-dir", str(directory)]) == 0
     assert capsys.readouterr().out == ""
@@ -193,7 +195,7 @@ def test_tokens_in_files(console_state: Settings, tmp_path: Path, capsys: pytest
     assert len({file.read_text() for file in files}) == 3
 
 
-def test_tokens_need_a_console(state_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_token_command_needs_a_console(state_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["token"]) == 1
     assert "Start it first" in capsys.readouterr().err
     assert list(state_dir.iterdir()) == []
@@ -205,25 +207,23 @@ def test_status_needs_a_password_from_the_environment(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("url", ["https://127.0.0.1:1", "nonsense", "https://no-such-host.invalid"])
-def test_status_of_an_unreachable_console(
+def test_status_reports_an_unreachable_console(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
 ) -> None:
     monkeypatch.setenv("SHARDBOARD_ADMIN_PASSWORD", "a secret password")
     assert cli.main(["status", "--url", url]) == 1
-    said = capsys.readouterr().err
-    assert "is unreachable" in said
-    assert "secret" not in said
+    error = capsys.readouterr().err
+    assert "is unreachable" in error
+    assert "secret" not in error
 
 
-def test_a_console_with_a_short_password_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_console_reports_a_short_password(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("SHARDBOARD_ADMIN_PASSWORD", "short")
     assert cli.main(["console"]) == 1
     assert "8 to 256 characters" in capsys.readouterr().err
 
 
-def test_openapi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_openapi_is_written_to_a_file_or_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["openapi", str(tmp_path / "openapi.json")]) == 0
     assert cli.main(["openapi"]) == 0
     text = (tmp_path / "openapi.json").read_text()
@@ -231,41 +231,41 @@ def test_openapi(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"/v1/session", "/v1/join_tokens", "/v1/users/authorize"} <= json.loads(text)["paths"].keys()
 
 
-def test_the_commands_start_quickly() -> None:
-    """Heavy imports wait until a command needs them."""
+def test_cli_does_not_import_heavy_modules() -> None:
+    """Commands start quickly, because they import these modules only when needed."""
     code = "import sys, shardboard.cli; sys.exit(bool({'fastapi', 'sqlalchemy', 'cryptography'} & set(sys.modules)))"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_lost_password_is_replaced(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lost_password_is_replaced(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reset-admin-password"]) == 0
     password = capsys.readouterr().out.strip().removeprefix(f"User {console_state.admin_user}, password ")
     user = asyncio.run(_user(console_state, console_state.admin_user))
     assert asyncio.run(passwords.matching(password, [user.password_hash]))
 
 
-def test_a_password_of_another_user_makes_an_administrator(console_state: Settings) -> None:
+def test_reset_for_a_new_user_creates_an_administrator(console_state: Settings) -> None:
     assert cli.main(["reset-admin-password", "--user", "ann@example.org"]) == 0
     assert asyncio.run(_user(console_state, "ann@example.org")).role == "admin"
 
 
-def test_a_name_that_nobody_can_have(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reset_for_an_invalid_name_is_refused(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reset-admin-password", "--user", "a:b"]) == 1
     assert "no colon" in capsys.readouterr().err
 
 
-def test_a_locked_user_is_unlocked(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_locked_user_is_unlocked(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     name = console_state.admin_user
     asyncio.run(_lock(console_state))
     assert [cli.main(["unlock", name]) for _ in range(2)] == [0, 0]
-    told = f"User {name} was unlocked.\nUser {name} was not locked.\n"
-    assert capsys.readouterr().out == told
+    expected = f"User {name} was unlocked.\nUser {name} was not locked.\n"
+    assert capsys.readouterr().out == expected
     assert cli.main(["unlock", "nobody"]) == 1
     assert capsys.readouterr().err == "shardboard: The user nobody does not exist.\n"
 
 
 @pytest.mark.parametrize("command", ["reset-admin-password", "unlock ann"])
-def test_without_a_console_there_is_nobody_to_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_user_commands_need_a_console(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(command.split()) == 1
     assert "Start it first" in capsys.readouterr().err
 
@@ -280,33 +280,33 @@ async def _user(settings: Settings, email: str) -> User:
 
 
 async def _lock(settings: Settings) -> None:
-    """Attempts from some place wait."""
+    """Lock the administrator for one source address."""
     store = Store(settings.store_url, Bus(), store_keys(settings))
     now = datetime.now(UTC)
-    until = now + timedelta(hours=1)
+    locked_until = now + timedelta(hours=1)
     async with store.begin() as session:
-        session.add(LoginFailures(user_uid=1, network="192.0.2.9", count=9, last_at=now, waits_until=until))
+        session.add(LoginFailures(user_uid=1, network="192.0.2.9", count=9, last_at=now, waits_until=locked_until))
     await store.close()
 
 
-def test_the_store_gets_another_key(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_key_is_rotated(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     before = console_state.key_file.read_text().split()
     assert cli.main(["rotate-store-key"]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     keys = store_keys(console_state)
     file = console_state.key_file
     assert (
-        told == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
+        output == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
     )
     assert file.read_text().split()[1:] == before
     assert cli.main(["rotate-store-key"]) == 0
     first = StoreKeys(before).first
     assert f"The key {first} was removed. Backups of the store from before" in capsys.readouterr().out
-    assert cli.main(["unlock", console_state.admin_user]) == 0, "everything can be read without it"
+    assert cli.main(["unlock", console_state.admin_user]) == 0, "all secrets can be read without the old key"
     assert not set(before) & set(file.read_text().split())
 
 
-def test_without_its_key_the_store_is_left_alone(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_is_not_changed_without_its_key(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     console_state.key_file.write_text(f"{new_key()}\n")
     assert cli.main(["unlock", console_state.admin_user]) == 1
     assert "is encrypted with the store key" in capsys.readouterr().err
@@ -314,7 +314,7 @@ def test_without_its_key_the_store_is_left_alone(console_state: Settings, capsys
     assert "is encrypted with the store key" in capsys.readouterr().err
 
 
-def test_a_key_that_others_keep_is_not_rotated(
+def test_externally_managed_key_is_not_rotated(
     console_state: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHARDBOARD_STORE_KEY", console_state.key_file.read_text())
@@ -323,10 +323,10 @@ def test_a_key_that_others_keep_is_not_rotated(
 
 
 @pytest.mark.parametrize("command", ["rotate-store-key", "unlock ann", "token", "reset-admin-password"])
-def test_beside_a_console_of_an_earlier_release_nothing_is_encrypted(
+def test_store_of_an_earlier_release_is_not_encrypted_by_commands(
     console_state: Settings, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It could not read the store any more."""
+    """A running console of that release could no longer read the store."""
     console_state.key_file.unlink()
     assert cli.main(command.split()) == 1
     assert "No store key found in" in capsys.readouterr().err
@@ -346,15 +346,15 @@ def test_beside_a_console_of_an_earlier_release_nothing_is_encrypted(
 
 
 async def _secret(settings: Settings) -> str:
-    """As it is in the store."""
+    """Return the JWT secret as it is stored."""
     store = Store(settings.store_url, Bus())
     async with store.read() as session:
-        found: str = (await session.execute(text("SELECT jwt_secret FROM cluster"))).scalar_one()
+        secret: str = (await session.execute(text("SELECT jwt_secret FROM cluster"))).scalar_one()
     await store.close()
-    return found
+    return secret
 
 
-def test_a_console_without_the_key_of_its_store_makes_no_other(
+def test_console_does_not_create_a_key_for_an_encrypted_store(
     console_state: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = key_name(asyncio.run(_secret(console_state)))
@@ -364,7 +364,7 @@ def test_a_console_without_the_key_of_its_store_makes_no_other(
     assert not console_state.key_file.exists()
 
 
-def test_a_store_that_fails_loses_no_key(
+def test_failed_rotation_keeps_all_keys(
     console_state: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = console_state.key_file.read_text().split()
@@ -378,28 +378,28 @@ def test_a_store_that_fails_loses_no_key(
     assert console_state.key_file.read_text().split()[1:] == before
 
 
-def test_the_description_of_the_api_needs_no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_openapi_command_needs_no_store_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SHARDBOARD_STORE_KEY_FILE", "/nonexistent")
     assert cli.main(["openapi", str(tmp_path / "api.json")]) == 0
 
 
-async def _trail(settings: Settings, attack: str = "") -> list[AuditLine]:
+async def _audit_lines(settings: Settings, attack: str = "") -> list[AuditLine]:
     store = Store(settings.store_url, Bus(), store_keys(settings))
     if attack:
         async with store.begin() as session:
             await session.execute(text(attack))
     async with store.read() as session:
-        found = list(await audit.after(session, 0, 100))
+        lines = list(await audit.after(session, 0, 100))
     await store.close()
-    return found
+    return lines
 
 
-def test_commands_are_in_the_audit_trail(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_are_recorded_in_the_audit_log(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["token", "--count", "3"]) == 0
     assert cli.main(["reset-admin-password"]) == 0
     assert cli.main(["unlock", "nobody"]) == 1
     printed = capsys.readouterr().out
-    lines = asyncio.run(_trail(console_state))
+    lines = asyncio.run(_audit_lines(console_state))
     assert [(line.path, line.proof, line.outcome) for line in lines[1:]] == [
         ("token", "shell", "done"),
         ("reset-admin-password", "shell", "done"),
@@ -409,11 +409,11 @@ def test_commands_are_in_the_audit_trail(console_state: Settings, capsys: pytest
     assert not any(word in line.detail for line in lines for word in printed.split() if len(word) > 15)
 
 
-def test_the_audit_trail_is_checked(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_audit_detects_a_changed_line(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["token"]) == 0
     capsys.readouterr()
     assert cli.main(["check-audit"]) == 0
     assert capsys.readouterr().out == "The audit trail is intact: lines 1 to 2.\n"
-    asyncio.run(_trail(console_state, "UPDATE audit_lines SET detail = 'x' WHERE uid = 2"))
+    asyncio.run(_audit_lines(console_state, "UPDATE audit_lines SET detail = 'x' WHERE uid = 2"))
     assert cli.main(["check-audit"]) == 1
     assert capsys.readouterr().err == "shardboard: the audit trail is not intact:\nLine 2 was changed.\n"

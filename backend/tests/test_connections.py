@@ -1,4 +1,4 @@
-"""Clients that nobody has authenticated, and that open many connections, or send slowly, over real sockets."""
+"""Tests with unauthenticated clients that open many connections or send slowly, over real sockets."""
 
 import asyncio
 import logging
@@ -22,13 +22,13 @@ ADDRESS = "127.0.0.1"
 
 @pytest.fixture
 def answering() -> asyncio.Event:
-    """What `/later` waits for."""
+    """Event that `/later` waits for."""
     return asyncio.Event()
 
 
 @pytest.fixture
 async def port(answering: asyncio.Event) -> AsyncIterator[int]:
-    """Of a server that gives the body of a request back."""
+    """Port of a server that returns the body of a request."""
 
     async def echo(request: Request) -> PlainTextResponse:
         return PlainTextResponse(await request.body())
@@ -61,7 +61,7 @@ async def connect(port: int, source: str) -> tuple[asyncio.StreamReader, asyncio
 
 
 async def post(port: int, source: str) -> bytes:
-    """The reply; nothing when the connection is refused."""
+    """Send a request, and return the reply, or nothing if the connection is refused."""
     reader, writer = await connect(port, source)
     writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody")
     try:
@@ -72,14 +72,14 @@ async def post(port: int, source: str) -> bytes:
         writer.close()
 
 
-async def ended(reader: asyncio.StreamReader) -> bytes:
-    """What came before the other side ended the connection."""
+async def read_until_closed(reader: asyncio.StreamReader) -> bytes:
+    """Return the data that arrives until the server closes the connection."""
     with suppress(ConnectionResetError):
         return await reader.read()
     return b""
 
 
-async def test_one_place_leaves_connections_to_others(port: int) -> None:
+async def test_connections_are_limited_per_source_address(port: int) -> None:
     idle = [await connect(port, "127.0.0.2") for _ in range(connections.MOST_OF_ONE)]
     assert await post(port, "127.0.0.2") == b""
     assert (await post(port, "127.0.0.3")).endswith(b"body")
@@ -93,7 +93,7 @@ async def test_one_place_leaves_connections_to_others(port: int) -> None:
         writer.close()
 
 
-@pytest.mark.usefixtures("hurry")
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     "sent",
     [
@@ -104,15 +104,15 @@ async def test_one_place_leaves_connections_to_others(port: int) -> None:
     ],
     ids=["nothing", "half a header", "half a body", "half a second request"],
 )
-async def test_what_does_not_arrive_ends_its_connection(port: int, sent: bytes) -> None:
+async def test_incomplete_requests_are_disconnected(port: int, sent: bytes) -> None:
     reader, writer = await connect(port, "127.0.0.2")
     writer.write(sent)
-    assert (await ended(reader)).endswith(b"body" if b"bodyPO" in sent else b"")
+    assert (await read_until_closed(reader)).endswith(b"body" if b"bodyPO" in sent else b"")
     writer.close()
 
 
-@pytest.mark.usefixtures("hurry")
-async def test_a_byte_now_and_then_does_not_help(port: int) -> None:
+@pytest.mark.usefixtures("short_timeouts")
+async def test_slowly_sent_header_is_disconnected(port: int) -> None:
     reader, writer = await connect(port, "127.0.0.2")
 
     async def trickle() -> None:
@@ -124,41 +124,41 @@ async def test_a_byte_now_and_then_does_not_help(port: int) -> None:
                 await asyncio.sleep(0.01)
 
     trickling = asyncio.create_task(trickle())
-    assert await ended(reader) == b""
+    assert await read_until_closed(reader) == b""
     trickling.cancel()
     writer.close()
 
 
-@pytest.mark.usefixtures("hurry")
-async def test_answers_may_take_their_time(port: int, answering: asyncio.Event) -> None:
+@pytest.mark.usefixtures("short_timeouts")
+async def test_slow_responses_are_not_disconnected(port: int, answering: asyncio.Event) -> None:
     reader, writer = await connect(port, "127.0.0.2")
     writer.write(b"GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    for _ in range(2):  # so long it takes already
+    for _ in range(2):  # wait for two header timeouts
         late, other = await connect(port, "127.0.0.3")
-        await ended(late)
+        await read_until_closed(late)
         other.close()
     answering.set()
     assert (await reader.read()).endswith(b"here")
     writer.close()
 
 
-async def test_between_requests_a_client_may_rest_longer(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the reply was quicker than the body of its request."""
+async def test_client_may_be_idle_longer_between_requests(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This is also true if the reply was sent before the body of its request arrived."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
     reader, writer = await connect(port, "127.0.0.2")
     writer.write(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n")
     assert b"404" in await reader.readline()
     writer.write(b"body")
-    for _ in range(2):  # so long it rests
+    for _ in range(2):  # wait for two header timeouts
         late, other = await connect(port, "127.0.0.3")
-        await ended(late)
+        await read_until_closed(late)
         other.close()
     writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody")
     assert (await reader.read()).endswith(b"body")
     writer.close()
 
 
-def test_a_name_may_stand_for_one_address_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_that_a_name_resolves_to_twice_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = socket.getaddrinfo(ADDRESS, free_port(), type=socket.SOCK_STREAM)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found * 2)
     (listener,) = connections.listen("twice", 0, 1)
@@ -166,25 +166,25 @@ def test_a_name_may_stand_for_one_address_twice(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
     monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_OF_ONE", 20)
 
 
-def test_the_limit_of_files_is_raised_to_what_is_granted(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, tuple[int, int]]] = []
+def test_file_limit_is_raised_to_the_hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[int, tuple[int, int]]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 524_288))
-    monkeypatch.setattr(resource, "setrlimit", lambda *of: asked.append(of))
+    monkeypatch.setattr(resource, "setrlimit", lambda *arguments: calls.append(arguments))
     connections.raise_file_limit()
-    assert asked == [(resource.RLIMIT_NOFILE, (524_288, 524_288))]
+    assert calls == [(resource.RLIMIT_NOFILE, (524_288, 524_288))]
 
 
-def test_a_warning_is_not_written_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_warnings_are_suppressed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     repeats = connections.Repeats()

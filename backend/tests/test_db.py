@@ -1,4 +1,4 @@
-"""The store: what is published when, who may write at the same time, and that migrations make what the code declares."""
+"""Tests of the store: notifications, concurrent writers, and migrations that match the declared tables."""
 
 import asyncio
 import random
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from alembic import command
-from backend.tests.quick import sqlite_in_threads
+from backend.tests.quick import sqlite_with_threads
 from sqlalchemy import event, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.store
 
 @pytest.fixture(autouse=True)
 def threads() -> Iterator[None]:
-    with sqlite_in_threads():
+    with sqlite_with_threads():
         yield
 
 
@@ -55,18 +55,18 @@ async def write_and_fail(store: Store) -> None:
         raise ZeroDivisionError
 
 
-async def test_changes_are_told_after_the_commit_only(store: Store, bus: Bus) -> None:
+async def test_changes_are_published_only_after_the_commit(store: Store, bus: Bus) -> None:
     with bus.listen("change") as changes:
         async with store.begin() as session:
             session.add(node())
             record(session, "node_joined", "Node 1 joined.", source="node")
             await session.flush()
             assert changes.drain() == []
-        told = changes.drain()
-    assert told == [("change", ("event", 1)), ("change", ("node", 1))]
+        published = changes.drain()
+    assert published == [("change", ("event", 1)), ("change", ("node", 1))]
 
 
-async def test_what_is_told_can_be_read(store: Store, bus: Bus) -> None:
+async def test_published_changes_can_be_read(store: Store, bus: Bus) -> None:
     async def reader() -> str:
         with bus.listen("change") as changes:
             listening.set()
@@ -83,7 +83,7 @@ async def test_what_is_told_can_be_read(store: Store, bus: Bus) -> None:
     assert await reading == "10.0.0.1"
 
 
-async def test_a_rollback_is_never_told(store: Store, bus: Bus) -> None:
+async def test_rollback_publishes_nothing(store: Store, bus: Bus) -> None:
     with bus.listen("change") as changes:
         with pytest.raises(ZeroDivisionError):
             await write_and_fail(store)
@@ -92,7 +92,7 @@ async def test_a_rollback_is_never_told(store: Store, bus: Bus) -> None:
         assert await nodes.every(session) == []
 
 
-async def test_a_commit_that_fails_is_never_told(store: Store, bus: Bus) -> None:
+async def test_failed_commit_publishes_nothing(store: Store, bus: Bus) -> None:
     with bus.listen("change") as changes:
         with pytest.raises(IntegrityError):
             async with store.begin() as session:
@@ -100,7 +100,7 @@ async def test_a_commit_that_fails_is_never_told(store: Store, bus: Bus) -> None
         assert changes.drain() == []
 
 
-async def test_only_what_really_changed_is_told(store: Store, bus: Bus) -> None:
+async def test_only_actual_changes_are_published(store: Store, bus: Bus) -> None:
     async with store.begin() as session:
         session.add_all([node(1), node(2), node(3)])
     with bus.listen("change") as changes:
@@ -112,7 +112,7 @@ async def test_only_what_really_changed_is_told(store: Store, bus: Bus) -> None:
         assert changes.drain() == [("change", ("node", 2)), ("change", ("node", 3))]
 
 
-async def test_a_reader_never_writes(store: Store, bus: Bus) -> None:
+async def test_read_session_never_writes(store: Store, bus: Bus) -> None:
     with bus.listen("change") as changes:
         async with store.read() as session:
             session.add(node())
@@ -122,7 +122,7 @@ async def test_a_reader_never_writes(store: Store, bus: Bus) -> None:
         assert await nodes.every(session) == []
 
 
-async def test_many_writers_at_once_all_succeed(store: Store) -> None:
+async def test_concurrent_writers_all_succeed(store: Store) -> None:
     async with store.begin() as session:
         row = node()
         row.config = {"count": 0}
@@ -139,7 +139,7 @@ async def test_many_writers_at_once_all_succeed(store: Store) -> None:
         assert (await nodes.every(session))[0].config == {"count": 50}
 
 
-async def test_a_writer_cancelled_at_any_step_locks_nobody_out(store: Store) -> None:
+async def test_writer_cancelled_at_any_step_releases_its_lock(store: Store) -> None:
     async with store.begin() as session:
         session.add(node())
 
@@ -152,7 +152,7 @@ async def test_a_writer_cancelled_at_any_step_locks_nobody_out(store: Store) -> 
     def step(*_: object, **__: object) -> None:
         nonlocal left
         left -= 1
-        if left == 0 and asyncio.current_task() is victim:  # the step is begun, and then nobody waits for its end
+        if left == 0 and asyncio.current_task() is victim:  # the step has started, and its end is no longer awaited
             asyncio.get_running_loop().call_soon(victim.cancel)
 
     for name in ("before_cursor_execute", "commit", "rollback"):
@@ -169,7 +169,7 @@ async def test_a_writer_cancelled_at_any_step_locks_nobody_out(store: Store) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_writers_that_are_cancelled_lock_nobody_out(store: Store, seed: int) -> None:
+async def test_cancelled_writers_release_their_locks(store: Store, seed: int) -> None:
     chance = random.Random(seed)
     async with store.begin() as session:
         row = node()
@@ -185,7 +185,7 @@ async def test_writers_that_are_cancelled_lock_nobody_out(store: Store, seed: in
 
     async def give_up() -> bool:
         writing = asyncio.create_task(add_one())
-        await asyncio.sleep(chance.random() * 0.01)  # anywhere: while it waits, begins, writes or commits
+        await asyncio.sleep(chance.random() * 0.01)  # at any point: while it waits, starts, writes or commits
         writing.cancel()
         await asyncio.wait((writing,))
         return writing.cancelled()
@@ -196,11 +196,11 @@ async def test_writers_that_are_cancelled_lock_nobody_out(store: Store, seed: in
     assert cancelled > 0
     async with store.read() as session:
         [found] = await nodes.every(session)
-    # Cancelled during the commit, some have written all the same.
+    # Some were cancelled during the commit and have written nevertheless.
     assert 120 + 240 - cancelled <= found.config["count"] <= 120 + 240
 
 
-async def test_readers_are_not_held_up_by_a_writer(store: Store) -> None:
+async def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
     async with store.begin() as session:
         session.add(node())
         await session.flush()
@@ -208,7 +208,7 @@ async def test_readers_are_not_held_up_by_a_writer(store: Store) -> None:
             assert await nodes.every(reader) == []
 
 
-async def test_a_writer_finds_a_connection_among_many_readers(store: Store) -> None:
+async def test_writer_gets_a_connection_despite_many_readers(store: Store) -> None:
     async with AsyncExitStack() as readers:
         for _ in range(40):
             session = await readers.enter_async_context(store.read())
@@ -219,7 +219,7 @@ async def test_a_writer_finds_a_connection_among_many_readers(store: Store) -> N
         assert len(await nodes.every(session)) == 1
 
 
-async def test_times_keep_their_zone(store: Store) -> None:
+async def test_times_are_stored_in_utc(store: Store) -> None:
     moment = datetime(2026, 1, 2, 3, 4, 5, 678900, timezone(timedelta(hours=5, minutes=30)))
     async with store.begin() as session:
         session.add(node(seen=moment))
@@ -229,25 +229,27 @@ async def test_times_keep_their_zone(store: Store) -> None:
     assert found.last_seen.utcoffset() == timedelta(0)
 
 
-async def test_migrations_make_every_table_and_column(store: Store) -> None:
+async def test_migrations_create_every_table_and_column(store: Store) -> None:
     def columns(connection: object) -> dict[str, set[str]]:
-        found = inspect(connection)
-        return {name: {column["name"] for column in found.get_columns(name)} for name in found.get_table_names()}
+        inspector = inspect(connection)
+        return {
+            name: {column["name"] for column in inspector.get_columns(name)} for name in inspector.get_table_names()
+        }
 
     async with store.engine.connect() as connection:
-        there = await connection.run_sync(columns)
-    assert there.pop("alembic_version") == {"version_num"}
-    assert there == {table.name: {column.name for column in table.columns} for table in Base.metadata.sorted_tables}
+        existing = await connection.run_sync(columns)
+    assert existing.pop("alembic_version") == {"version_num"}
+    assert existing == {table.name: {column.name for column in table.columns} for table in Base.metadata.sorted_tables}
 
 
-async def test_events_of_an_earlier_release_tell_hosts_of_webhooks_only(store: Store) -> None:
-    told = {
+async def test_migration_reduces_webhook_urls_in_events_to_hosts(store: Store) -> None:
+    expected = {
         "Webhook b to https://hooks.example.org/T0/SECRET was created.": "Webhook b to hooks.example.org was created.",
         "Webhook a to http://ann:SECRET@[2001:db8::1]:80/x was created.": "Webhook a to [2001:db8::1] was created.",
         "Webhook mail to mailto:ann@example.org was created.": "Webhook mail to mailto:ann@example.org was created.",
     }
     async with store.begin() as session:
-        for description in told:
+        for description in expected:
             record(session, "webhook_created", description)
         record(session, "other", "See https://example.org/x.")
     async with store.engine.connect() as connection:
@@ -256,10 +258,10 @@ async def test_events_of_an_earlier_release_tell_hosts_of_webhooks_only(store: S
     await store.migrate()
     async with store.read() as session:
         found = [event.description for event in await events.page(session, newest_first=False)]
-    assert found == [*told.values(), "See https://example.org/x."]
+    assert found == [*expected.values(), "See https://example.org/x."]
 
 
-async def test_on_the_way_back_nobody_reaches_more_than_before(store: Store) -> None:
+async def test_downgrade_does_not_extend_access(store: Store) -> None:
     now = datetime.now(UTC)
     async with store.begin() as session:
         for uid, bdb_uids in ((17, [4]), (18, [])):
@@ -293,7 +295,7 @@ async def test_on_the_way_back_nobody_reaches_more_than_before(store: Store) -> 
     await store.migrate()
 
 
-async def test_on_the_way_back_nobody_is_left_who_cannot_log_in(store: Store) -> None:
+async def test_downgrade_removes_users_who_could_no_longer_sign_in(store: Store) -> None:
     now = datetime.now(UTC)
     async with store.begin() as session:
         for uid, auth_method in ((1, "regular"), (2, "sso"), (3, "ldap")):
@@ -301,20 +303,20 @@ async def test_on_the_way_back_nobody_is_left_who_cannot_log_in(store: Store) ->
             session.add(User(uid=uid, **user, auth_method=auth_method, subject=f"subject {uid}"))
     async with store.begin() as session:
         for uid in (1, 2, 3):
-            theirs = {"password_mark": "", "address": "", "browser": "", "created_at": now, "last_seen_at": now}
-            session.add(LoginSession(user_uid=uid, token_hash=f"hash {uid}", **theirs, expires_at=now))
+            fields = {"password_mark": "", "address": "", "browser": "", "created_at": now, "last_seen_at": now}
+            session.add(LoginSession(user_uid=uid, token_hash=f"hash {uid}", **fields, expires_at=now))
     async with store.engine.connect() as connection:
         await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0031"))
         await connection.commit()
         left = [
             (await connection.execute(text(f"SELECT {what}"))).scalars().all()
-            for what in ("email FROM users", "user_uid FROM sessions")
+            for selection in ("email FROM users", "user_uid FROM sessions")
         ]
     assert left == [["user 1"], [1]]
     await store.migrate()
 
 
-async def test_migrating_again_changes_nothing(store: Store) -> None:
+async def test_second_migration_changes_nothing(store: Store) -> None:
     async with store.begin() as session:
         session.add(node())
     await store.migrate()
@@ -337,7 +339,7 @@ async def test_state_id_is_the_newest_event(store: Store) -> None:
     assert store.state_id == newest
 
 
-async def test_sqlite_is_tuned(store: Store) -> None:
+async def test_sqlite_pragmas_are_set(store: Store) -> None:
     if not store.url.startswith("sqlite"):
         pytest.skip("this store is not SQLite")
     async with store.engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""The demo's traffic against a real cluster: it finds every primary, survives a change of owners, and ends with its cluster."""
+"""Tests of the demo's traffic against a real cluster: it finds every primary, survives failovers and ends with its cluster."""
 
 import os
 import signal
@@ -50,14 +50,16 @@ def traffic(cluster: LocalCluster, shards: list[ShardRef], monkeypatch: pytest.M
     demo_load.start(cluster, "traffic", [(shard.node.addr, shard.port) for shard in shards[:2]], rate=2_000)
     yield psutil.Process(cluster.children["traffic"].pid)
     child = cluster.children["traffic"]
-    assert child.poll() is None, "it goes on until it is ended"
+    assert child.poll() is None, "it continues until it is stopped"
     cluster.stop()
     assert child.returncode == 0
 
 
-async def has_seen(nodes: Farm, shard: ShardRef, wanted: set[str]) -> bool:
+async def has_executed(nodes: Farm, shard: ShardRef, commands: set[str]) -> bool:
     stats = await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
-    return wanted <= {line[8:].partition(":")[0].upper() for line in stats.splitlines() if line.startswith("cmdstat_")}
+    return commands <= {
+        line[8:].partition(":")[0].upper() for line in stats.splitlines() if line.startswith("cmdstat_")
+    }
 
 
 async def writes(nodes: Farm, shard: ShardRef) -> int:
@@ -68,32 +70,32 @@ async def writes(nodes: Farm, shard: ShardRef) -> int:
 
 
 @pytest.mark.usefixtures("traffic")
-async def test_every_primary_gets_the_mix_and_no_redirection(nodes: Farm, shards: list[ShardRef]) -> None:
+async def test_every_primary_gets_the_mix_without_redirections(nodes: Farm, shards: list[ShardRef]) -> None:
     mix = {command.split()[0] for command, _ in SMALL.mix}
     for shard in shards[:3]:
-        await until(lambda shard=shard: has_seen(nodes, shard, mix))
+        await until(lambda shard=shard: has_executed(nodes, shard, mix))
         assert "errorstat_" not in await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "errorstats")
 
 
-async def lead(replica: Shard) -> None:
-    """Have it take over. The engine gives a handover up after 5 s, as on a machine that stands still; then it is ordered again."""
+async def promote(replica: Shard) -> None:
+    """Fail over to the replica. The engine gives up a failover after 5 s, as on a stalled machine; then it is requested again."""
 
-    async def follows() -> bool:
+    async def is_replica() -> bool:
         return "role:slave" in await ask(replica, "INFO", "replication")
 
-    async def leads() -> bool:
-        return not await follows()
+    async def is_primary() -> bool:
+        return not await is_replica()
 
-    while await follows():
+    while await is_replica():
         assert await ask(replica, "CLUSTER", "FAILOVER") == "OK"
         with suppress(TimeoutError):
-            await until(leads, 8)
+            await until(is_primary, 8)
 
 
 @pytest.mark.usefixtures("traffic")
-async def test_a_failover_is_followed(nodes: Farm, shards: list[ShardRef]) -> None:
+async def test_traffic_follows_a_failover(nodes: Farm, shards: list[ShardRef]) -> None:
     new = shards[3]
-    await lead(nodes[new.node.uid].shards[new.uid])
+    await promote(nodes[new.node.uid].shards[new.uid])
     before = await writes(nodes, new)
 
     async def more() -> bool:
@@ -103,14 +105,14 @@ async def test_a_failover_is_followed(nodes: Farm, shards: list[ShardRef]) -> No
 
 
 @pytest.mark.usefixtures("traffic")
-async def test_dead_primaries_do_not_end_it(nodes: Farm, shards: list[ShardRef]) -> None:
+async def test_traffic_survives_dead_primaries(nodes: Farm, shards: list[ShardRef]) -> None:
     replicas = shards[3:5]
 
-    async def knows_all() -> bool:
+    async def has_written_to_all() -> bool:
         return all([await writes(nodes, shard) > 0 for shard in shards[:3]])
 
-    await until(knows_all)
-    for lost in shards[:2]:  # both that it was told of
+    await until(has_written_to_all)
+    for lost in shards[:2]:  # both configured start nodes
         await nodes[lost.node.uid].remove([lost.uid])
     for replica in replicas:
         assert await ask(nodes[replica.node.uid].shards[replica.uid], "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
@@ -122,7 +124,7 @@ async def test_dead_primaries_do_not_end_it(nodes: Farm, shards: list[ShardRef])
     await until(more)
 
 
-async def test_it_is_started_again_when_it_dies(
+async def test_traffic_is_restarted_when_it_dies(
     nodes: Farm, shards: list[ShardRef], cluster: LocalCluster, traffic: psutil.Process
 ) -> None:
     tending = Tending(cluster, lambda _: None)
@@ -140,7 +142,7 @@ async def test_it_is_started_again_when_it_dies(
     await until(more)
 
 
-async def test_a_database_on_flash_is_filled_first(
+async def test_database_on_flash_is_filled_first(
     nodes: Farm, shards: list[ShardRef], cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROFILES, "flash", replace(PROFILES["flash"], keys=300))
@@ -152,7 +154,7 @@ async def test_a_database_on_flash_is_filled_first(
     assert not any("auth" in word or "password" in word for word in command)
 
 
-def test_keys_that_cannot_be_written_leave_no_database_without_traffic(
+def test_traffic_starts_even_if_keys_cannot_be_written(
     cluster: LocalCluster,
 ) -> None:
     demo_load.start(cluster, "traffic", [("127.0.0.9", 1)], "flash")

@@ -1,4 +1,4 @@
-"""Columns that are encrypted: what is really in the store, of an earlier release, too."""
+"""Tests of encrypted columns: what the store really contains, also in stores of earlier releases."""
 
 import json
 from typing import Any
@@ -28,26 +28,26 @@ OLD, NEW = new_key(), new_key()
 
 
 async def stored(store: Store) -> dict[str, list[Any]]:
-    """What a copy of the store tells: the values that are there, by column."""
-    found: dict[str, list[Any]] = {}
+    """Return the stored values of encrypted columns by column, as a copy of the store reveals them."""
+    values: dict[str, list[Any]] = {}
     async with store.read() as session:
-        for table, chosen in columns(Base.metadata).items():
-            for column in chosen:
+        for table, encrypted_columns in columns(Base.metadata).items():
+            for column in encrypted_columns:
                 rows = await session.execute(text(f"SELECT {column.name} FROM {table.name}"))  # noqa: S608 - no input
-                found[str(column)] = [value for (value,) in rows if value is not None]
-    return found
+                values[str(column)] = [value for (value,) in rows if value is not None]
+    return values
 
 
 async def everything(store: Store) -> str:
-    """Every value of every table."""
-    found = []
+    """Return every value of every table."""
+    rows = []
     async with store.read() as session:
         for table in Base.metadata.sorted_tables:
-            found += [str(tuple(row)) for row in await session.execute(text(f"SELECT * FROM {table.name}"))]  # noqa: S608
-    return "\n".join(found)
+            rows += [str(tuple(row)) for row in await session.execute(text(f"SELECT * FROM {table.name}"))]  # noqa: S608
+    return "\n".join(rows)
 
 
-def test_each_is_bound_to_itself() -> None:
+def test_encrypted_columns_are_bound_to_their_names() -> None:
     named = {str(column): column.type for chosen in columns(Base.metadata).values() for column in chosen}
     assert {name: kind.column for name, kind in named.items()} == {name: name for name in named}  # type: ignore[attr-defined]
     assert {
@@ -67,7 +67,7 @@ def test_each_is_bound_to_itself() -> None:
     } == set(named)
 
 
-async def test_a_copy_of_the_store_tells_no_secret(
+async def test_copy_of_the_store_reveals_no_secrets(
     console: Console, agents: FakeAgents, client: httpx.AsyncClient, nodes: list[Node]
 ) -> None:
     hook = {"name": "chat", "url": "https://hooks.example.org/of-the-chat", "secret": "for-signing"}
@@ -92,7 +92,7 @@ async def test_a_copy_of_the_store_tells_no_secret(
     assert PREFIX in copied
 
 
-async def test_a_store_of_an_earlier_release_is_encrypted_and_read(settings: Settings, database_url: str) -> None:
+async def test_store_of_an_earlier_release_is_encrypted_and_read(settings: Settings, database_url: str) -> None:
     before = Store(database_url, Bus())
     async with before.begin() as session:
         await first_start(session, settings)
@@ -116,12 +116,12 @@ async def test_a_store_of_an_earlier_release_is_encrypted_and_read(settings: Set
     assert event.description == f"3 secrets of the store were encrypted with the key {keys.first}."
     for column, values in (await stored(after)).items():
         for value in values:
-            told = value if isinstance(value, str) else json.dumps(value)
-            assert told.removeprefix('"').startswith(f"{PREFIX}{keys.first}:"), column
+            stored_text = value if isinstance(value, str) else json.dumps(value)
+            assert stored_text.removeprefix('"').startswith(f"{PREFIX}{keys.first}:"), column
     await after.close()
 
 
-async def test_a_new_key_takes_the_place_of_one_before(settings: Settings, database_url: str) -> None:
+async def test_new_key_replaces_the_previous_one(settings: Settings, database_url: str) -> None:
     old = StoreKeys([OLD])
     before = Store(database_url, Bus(), old)
     async with before.begin() as session:
@@ -142,7 +142,7 @@ async def test_a_new_key_takes_the_place_of_one_before(settings: Settings, datab
     await alone.close()
 
 
-async def test_without_its_key_nothing_is_read_and_nothing_is_changed(settings: Settings, database_url: str) -> None:
+async def test_store_is_neither_read_nor_changed_without_its_key(settings: Settings, database_url: str) -> None:
     before = Store(database_url, Bus(), StoreKeys([OLD]))
     async with before.begin() as session:
         await first_start(session, settings)
@@ -161,8 +161,9 @@ async def test_without_its_key_nothing_is_read_and_nothing_is_changed(settings: 
     await after.close()
 
 
-async def test_what_is_written_into_another_place_cannot_be_read(console: Console, client: httpx.AsyncClient) -> None:
-    """Whoever may write into the store, and not read it, cannot have the console show or send one secret as another."""
+async def test_value_copied_into_another_column_cannot_be_read(console: Console, client: httpx.AsyncClient) -> None:
+    """An attacker who can write to the store but not read it must not be able to make the console display or send one secret as
+    another."""
     hook = {"name": "chat", "url": "https://hooks.example.org/a", "secret": "hush"}
     assert (await client.post("/v1/webhooks", json=hook)).status_code == 200
     async with console.store.begin() as session:

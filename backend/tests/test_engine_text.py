@@ -1,4 +1,4 @@
-"""What engines answer as text is read as they mean it, whatever comes."""
+"""Tests of parsing the text replies of engines, including malformed ones."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca 127.0.0.1:30001@31001 myself,master - 0
 """
 
 
-def test_cluster_nodes() -> None:
+def test_cluster_nodes_is_parsed() -> None:
     seen = cluster_lines(TEXT)
     assert {uid[:4]: (line.leads, line.is_well, line.epoch, line.slots) for uid, line in seen.items()} == {
         "07c3": (False, True, 4, ()),
@@ -38,35 +38,35 @@ def test_cluster_nodes() -> None:
     )
 
 
-def test_what_is_owned() -> None:
+def test_owns_checks_all_slots() -> None:
     [line] = cluster_lines(f"{'a' * 40} 10.0.0.1:20001@25001 master - 0 0 1 connected 0-5 7").values()
     assert line.owns([0, 5, 7])
     assert not line.owns([5, 6])
 
 
-def test_who_may_be_named_to_clients() -> None:
-    def seen(address: str, flags: str) -> ClusterLine:
+def test_nodes_without_port_or_in_handshake_are_not_met() -> None:
+    def line_of(address: str, flags: str) -> ClusterLine:
         return cluster_lines(f"{'a' * 40} {address} {flags} - 0 0 1 connected")["a" * 40]
 
-    assert seen("10.0.0.1:20001@25001", "master").met
-    assert not seen("10.0.0.1:0@25001", "master").met, "its port is not known yet"
-    assert not seen("10.0.0.1:20001@25001", "master,handshake").met
+    assert line_of("10.0.0.1:20001@25001", "master").met
+    assert not line_of("10.0.0.1:0@25001", "master").met, "its port is not known yet"
+    assert not line_of("10.0.0.1:20001@25001", "master,handshake").met
 
 
-def test_a_primary_that_only_imports_has_no_slots_yet() -> None:
+def test_primary_that_only_imports_has_no_slots_yet() -> None:
     line = f"{'a' * 40} 10.0.0.1:20001@25001 master - 0 0 1 connected [93-<-{'b' * 40}]"
     assert cluster_lines(line)["a" * 40].slots == ()
     assert cluster_lines("-LOADING\n\nshort line") == {}
 
 
-def test_lines_that_shards_have_in_common_are_understood_once() -> None:
+def test_common_lines_of_shards_are_parsed_once() -> None:
     reader = ClusterReader()
     first, second = reader.read(TEXT), reader.read(TEXT.replace("1426238316500 1426238315000", "0 7"))
     assert all(first[uid] is second[uid] for uid in first)
     assert not any(line is first[uid] for uid, line in reader.read(TEXT.replace(":3000", ":3100")).items())
 
 
-def test_info() -> None:
+def test_info_is_parsed() -> None:
     fields = info_fields(
         "# Replication\r\nrole:slave\r\nslave0:ip=10.0.0.1,port=1\r\nmaster_repl_offset:12\r\n\r\nlag:-1"
     )
@@ -76,6 +76,6 @@ def test_info() -> None:
 
 
 @given(st.text())
-def test_no_info_is_too_odd(text: str) -> None:
+def test_arbitrary_info_text_is_parsed(text: str) -> None:
     fields = info_fields(text)
     assert all(info_number(fields, name) >= 0 for name in fields)

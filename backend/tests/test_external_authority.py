@@ -1,4 +1,4 @@
-"""Authorities that somebody else signed: the ones that would serve, and why others would not."""
+"""Tests of CA certificates signed by an external CA: which are accepted, and why others are refused."""
 
 from datetime import timedelta
 from ipaddress import ip_network
@@ -31,24 +31,24 @@ def chain(*each: Signed) -> str:
     return "".join(one.pem for one in each)
 
 
-def test_with_and_without_the_root() -> None:
+def test_chain_is_accepted_with_and_without_the_root() -> None:
     made = below(ROOT, REQUEST.key, usage(signs=True, lists=True))
-    for given in (chain(made, ROOT), chain(made)):
-        signer = accepted(given, REQUEST, PRESENT, NAMES)
+    for certificates in (chain(made, ROOT), chain(made)):
+        signer = accepted(certificates, REQUEST, PRESENT, NAMES)
         assert signer.is_external
         assert signer.pem == made.pem
-        assert signer.between == made.pem, "a root is shown to nobody"
+        assert signer.between == made.pem, "the root is not presented"
 
 
-def test_below_one_that_is_below_another() -> None:
+def test_chain_with_two_intermediates_is_accepted() -> None:
     middle = below(ROOT, ec.generate_private_key(ec.SECP256R1()), name="between")
     made = below(middle, REQUEST.key)
     signer = accepted(chain(made, middle, ROOT), REQUEST, PRESENT, NAMES)
     assert signer.between == made.pem + middle.pem
 
 
-def test_whatever_its_key_is_called() -> None:
-    """Authorities may name keys otherwise than by their SHA-1."""
+def test_arbitrary_subject_key_identifier_is_accepted() -> None:
+    """CAs may use identifiers other than the SHA-1 of the key."""
     made = below(ROOT, REQUEST.key, x509.SubjectKeyIdentifier(b"in another way"))
     assert accepted(chain(made, ROOT), REQUEST, PRESENT, NAMES).key_id == b"in another way".hex()
 
@@ -60,7 +60,7 @@ FORBIDDEN = x509.NameConstraints(None, [x509.DNSName("example.com")])
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("certificates", "message"),
     [
         ("nonsense", "not a certificate in PEM"),
         ("", "not a certificate in PEM"),
@@ -87,7 +87,7 @@ FORBIDDEN = x509.NameConstraints(None, [x509.DNSName("example.com")])
     ],
     ids=range(16),
 )
-def test_what_would_not_serve(given: str, told: str) -> None:
-    with pytest.raises(ApiError, match=told) as refusal:
-        accepted(given, REQUEST, PRESENT, NAMES)
+def test_unusable_chains_are_refused(certificates: str, message: str) -> None:
+    with pytest.raises(ApiError, match=message) as refusal:
+        accepted(certificates, REQUEST, PRESENT, NAMES)
     assert refusal.value.field == "certificate"

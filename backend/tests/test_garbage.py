@@ -1,4 +1,4 @@
-"""The collector rests while a process starts, works afterwards, and leaves alone what was there by then."""
+"""Tests of garbage collection: paused while a process starts, active afterwards without the objects that exist by then."""
 
 import gc
 
@@ -7,19 +7,19 @@ import pytest
 from shardboard import garbage
 
 
-def test_it_rests_while_a_process_starts() -> None:
+def test_collection_is_paused_while_a_process_starts() -> None:
     with garbage.starting():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-def test_it_works_on_after_a_start_that_failed() -> None:
+def test_collection_resumes_after_a_failed_start() -> None:
     with pytest.raises(ImportError), garbage.starting():
         raise ImportError("no such module")
     assert gc.isenabled()
 
 
-def test_what_is_there_by_then_is_looked_through_no_more() -> None:
+def test_existing_objects_are_no_longer_scanned() -> None:
     kept = [[] for _ in range(1000)]
     garbage.settle()
     assert gc.get_freeze_count() > 1000

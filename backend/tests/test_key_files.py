@@ -1,4 +1,4 @@
-"""Files with keys are whole or as before, and for their owner alone."""
+"""Tests of writing key files: atomic, and readable only by their owner."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ import pytest
 from shardboard.key_files import remove_parts, write_private
 
 
-def test_it_is_replaced_whole(tmp_path: Path) -> None:
+def test_file_is_replaced_completely(tmp_path: Path) -> None:
     file = tmp_path / "key.pem"
     for content in (b"first", b"second"):
         write_private(file, content)
@@ -18,19 +18,19 @@ def test_it_is_replaced_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_one_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError
 
     file = tmp_path / "key.pem"
     write_private(file, b"first")
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError):  # noqa: PT011 - it has no text
+    with pytest.raises(OSError):  # noqa: PT011 - it has no message
         write_private(file, b"second")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == {file: b"first"}
 
 
-def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_files_of_a_killed_process_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "key.pem"
     write_private(file, b"first")
     (tmp_path / ".hidden").touch()

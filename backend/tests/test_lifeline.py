@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Iterator["Run"]:
 
 
 class Run:
-    """Processes that work in a directory, call it by name, or have it as TMPDIR; and one next door."""
+    """Processes that work in a directory, have it in their arguments or as TMPDIR, and one process of another run."""
 
     def __init__(self, home: Path, stack: ExitStack) -> None:
         self.mine, self.other = home / "1", home / "10"
@@ -41,7 +41,7 @@ class Run:
     def start(
         self, *words: str, cwd: Path | None = None, env: dict[str, str] | None = None
     ) -> "subprocess.Popen[bytes]":
-        """Sessions of their own, as shards are. It runs when this returns."""
+        """Start a process in its own session, like a shard. It is running when this method returns."""
         command = [sys.executable, "-c", SLEEP, *words]
         process = subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, start_new_session=True)
         self._stack.enter_context(process)
@@ -51,7 +51,7 @@ class Run:
         return process
 
 
-def test_processes_of_a_run_are_killed_and_no_others(run: Run) -> None:
+def test_only_processes_of_the_run_are_killed(run: Run) -> None:
     with lifeline(run.mine):
         assert all(process.poll() is None for process in [*run.inside, run.outside])
     assert [process.wait(60) for process in run.inside] == [-9, -9, -9]
@@ -64,8 +64,8 @@ def test_remaining_processes_are_listed(run: Run) -> None:
     }
 
 
-def test_a_killed_benchmark_leaves_no_process(tmp_path: Path) -> None:
-    """With SIGKILL, which the benchmark cannot handle: only the lifeline is left."""
+def test_killed_benchmark_leaves_no_processes(tmp_path: Path) -> None:
+    """SIGKILL cannot be handled by the benchmark, so only the lifeline remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path), "SHARDBOARD_BENCH_SMOKE": "1"}
     bench = subprocess.Popen(
         [sys.executable, "-m", "bench", "small"],

@@ -1,4 +1,4 @@
-"""Whose attempts and connections count together."""
+"""Tests of the networks by which sign-in attempts and connections are counted."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from shardboard.origins import place
 
 
 @pytest.mark.parametrize(
-    ("source", "one"),
+    ("source", "network"),
     [
         ("192.0.2.9", "192.0.2.9"),
         ("::ffff:192.0.2.9", "192.0.2.9"),
@@ -14,5 +14,5 @@ from shardboard.origins import place
         ("an unknown address", "unknown"),
     ],
 )
-def test_what_counts_as_one_place(source: str, one: str) -> None:
-    assert place(source) == one
+def test_source_addresses_are_grouped_by_network(source: str, network: str) -> None:
+    assert place(source) == network

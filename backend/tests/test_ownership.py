@@ -1,4 +1,4 @@
-"""One console per PostgreSQL database."""
+"""Tests that only one console uses a PostgreSQL database."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.store
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(ownership, "LOOK_SECONDS", 0.02)
 
@@ -38,7 +38,7 @@ async def break_sessions(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("postgres")
-async def test_a_second_console_is_refused_and_takes_over_when_the_first_has_ended(store: Store) -> None:
+async def test_second_console_is_refused_until_the_first_ends(store: Store) -> None:
     other = Store(store.url, Bus())
     try:
         async with owned(store):
@@ -52,7 +52,7 @@ async def test_a_second_console_is_refused_and_takes_over_when_the_first_has_end
 
 
 @pytest.mark.usefixtures("postgres")
-async def test_a_broken_session_is_replaced(store: Store) -> None:
+async def test_broken_session_is_replaced(store: Store) -> None:
     async with owned(store) as held:
         keeping = asyncio.create_task(held.run())
         before = held._session
@@ -66,7 +66,7 @@ async def test_a_broken_session_is_replaced(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("postgres")
-async def test_who_was_replaced_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_replaced_console_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Store(store.url, Bus())
     monkeypatch.setattr(ownership, "PATIENCE_SECONDS", 60.0)
     try:

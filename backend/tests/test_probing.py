@@ -1,4 +1,4 @@
-"""What counts as a sign of life of a shard: asked of real ones."""
+"""Tests of which replies of real shards count as a sign of life."""
 
 import asyncio
 import signal
@@ -14,8 +14,8 @@ from shardboard.probing import answers
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shard that lives answers at last, on however busy a machine."""
+def long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow 30 s for a probe, because a living shard can be slow on a busy machine."""
     monkeypatch.setattr(probing, "PROBE_SECONDS", 30)
 
 
@@ -25,20 +25,22 @@ async def node(tmp_path: Path) -> AsyncIterator[Farm]:
         yield opened
 
 
-async def test_real_shards(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_shard_that_requires_a_password_answers_unless_it_is_stopped(
+    node: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address, port = node.settings[1].address, lone(1).port
-    assert not await answers(address, port), "nothing listens there yet"
+    assert not await answers(address, port), "nothing listens on the port yet"
     assert (await node[1].start(request(lone(1), client_password="secret")))[0].ok
-    assert await answers(address, port), "it wants a password first, but it lives"
+    assert await answers(address, port), "it requires a password, but it is alive"
     node[1].signal([1], signal.SIGSTOP)
-    with monkeypatch.context() as hurry:
-        hurry.setattr(probing, "PROBE_SECONDS", 0.4)
-        assert not await answers(address, port), "the kernel still accepts for it"
+    with monkeypatch.context() as short_timeout:
+        short_timeout.setattr(probing, "PROBE_SECONDS", 0.4)
+        assert not await answers(address, port), "only the kernel still accepts connections"
     node[1].signal([1], signal.SIGCONT)
     assert await answers(address, port)
 
 
-async def test_a_shard_without_password_and_a_dead_one(node: Farm) -> None:
+async def test_removed_shard_no_longer_answers(node: Farm) -> None:
     assert (await node[1].start(request(lone(1))))[0].ok
     address, port = node.settings[1].address, lone(1).port
     assert await answers(address, port)
@@ -46,7 +48,7 @@ async def test_a_shard_without_password_and_a_dead_one(node: Farm) -> None:
     assert not await answers(address, port)
 
 
-async def test_a_port_where_nobody_ever_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_port_that_never_replies_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "PROBE_SECONDS", 0.05)
     address = own_address()
     with socket.create_server((address, 0)) as server:

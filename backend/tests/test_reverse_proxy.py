@@ -1,4 +1,4 @@
-"""The console behind real nginx and HAProxy, configured as docs/guide/reverse-proxy.md says."""
+"""Tests of the console behind real nginx and HAProxy, configured as in docs/guide/reverse-proxy.md."""
 
 import asyncio
 import re
@@ -40,7 +40,7 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def served(console: Console) -> AsyncIterator[Console]:
-    """The console on its ports."""
+    """A console that serves its ports."""
     stop = asyncio.get_running_loop().create_future()
     closing = lambda: console.bus.publish("closing")  # noqa: E731
     server = asyncio.create_task(serving.serve(servers(console, app_of(console)), stopping=closing, watch=stop))
@@ -67,11 +67,11 @@ class Proxy:
         async with httpx.AsyncClient(
             transport=transport, base_url=f"https://127.0.0.1:{self.port}", headers=headers
         ) as opened:
-            opened.event_hooks["request"].append(name_the_server)
+            opened.event_hooks["request"].append(set_server_name)
             yield opened
 
 
-async def name_the_server(request: httpx.Request) -> None:
+async def set_server_name(request: httpx.Request) -> None:
     request.extensions["sni_hostname"] = NAME
 
 
@@ -90,7 +90,7 @@ def snippets(language: str) -> list[str]:
 
 
 def nginx_server(*, tls: bool = False, sub_path: bool = False) -> str:
-    server, to_tls, below = snippets("nginx")
+    server, to_tls, location = snippets("nginx")
     if tls:
         server = server.replace("        proxy_pass http://127.0.0.1:8080;\n", to_tls)
     if sub_path:
@@ -105,8 +105,8 @@ def haproxy_server(*, tls: bool = False) -> str:
     return configuration
 
 
-class Place:
-    """A folder with the files that the guide names, and a port in place of 443."""
+class ProxyFolder:
+    """Folder with the files that the guide names, and a port in place of 443."""
 
     def __init__(self, folder: Path, console: Console) -> None:
         self.folder, self.port, self._console = folder, free_port(), console
@@ -145,7 +145,7 @@ def running(name: str, *arguments: str) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def nginx(place: Place, server: str) -> AsyncIterator[Proxy]:
+async def nginx(place: ProxyFolder, server: str) -> AsyncIterator[Proxy]:
     paths = " ".join(f"{each} {place.folder}/{each};" for each in TEMPORARY)
     configuration = NGINX.format(folder=place.folder, paths=paths, server=place.adapted(server))
     (place.folder / "nginx.conf").write_text(configuration)
@@ -155,7 +155,7 @@ async def nginx(place: Place, server: str) -> AsyncIterator[Proxy]:
 
 
 @asynccontextmanager
-async def haproxy(place: Place, configuration: str) -> AsyncIterator[Proxy]:
+async def haproxy(place: ProxyFolder, configuration: str) -> AsyncIterator[Proxy]:
     (place.folder / "haproxy.cfg").write_text(place.adapted(configuration))
     with running("haproxy", "-db", "-f", f"{place.folder}/haproxy.cfg"):
         await until(lambda: answers(place.port))
@@ -163,14 +163,14 @@ async def haproxy(place: Place, configuration: str) -> AsyncIterator[Proxy]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, served: Console) -> Place:
+def place(tmp_path: Path, served: Console) -> ProxyFolder:
     folder = tmp_path / "proxy"
     folder.mkdir()
-    return Place(folder, served)
+    return ProxyFolder(folder, served)
 
 
 async def check_console(proxy: Proxy) -> None:
-    """Sign in as a browser does, and use what depends on the proxy."""
+    """Sign in like a browser, and use the features that depend on the proxy."""
     async with proxy.client() as browser:
         assert (await browser.get("/metrics")).status_code == 401
         assert (await browser.post("/v1/bootstrap/create_cluster", json={})).status_code == 401
@@ -180,7 +180,7 @@ async def check_console(proxy: Proxy) -> None:
         assert reply.headers["strict-transport-security"]
         session = {"Cookie": reply.headers["set-cookie"].partition(";")[0]}
         [row] = (await browser.get("/v1/users/1/sessions", headers=session)).json()
-        assert row["address"] == CLIENT, "not what the client sent"
+        assert row["address"] == CLIENT, "not the address that the client sent"
         async with asyncio.timeout(3), browser.stream("GET", "/v1/stream", headers=session) as stream:
             assert stream.headers["content-type"].startswith("text/event-stream")
             async for part in stream.aiter_text():
@@ -192,30 +192,30 @@ async def check_console(proxy: Proxy) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-async def test_nginx_as_the_guide_configures_it(place: Place, tls: bool) -> None:
+async def test_nginx_as_the_guide_configures_it(place: ProxyFolder, tls: bool) -> None:
     async with nginx(place, nginx_server(tls=tls)) as proxy:
         await check_console(proxy)
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-async def test_haproxy_as_the_guide_configures_it(place: Place, tls: bool) -> None:
+async def test_haproxy_as_the_guide_configures_it(place: ProxyFolder, tls: bool) -> None:
     async with haproxy(place, haproxy_server(tls=tls)) as proxy:
         await check_console(proxy)
 
 
-async def test_the_api_works_below_a_path(place: Place) -> None:
+async def test_api_works_below_a_path(place: ProxyFolder) -> None:
     async with nginx(place, nginx_server(sub_path=True)) as proxy, proxy.client() as script:
         script.auth = (USER, PASSWORD)
         assert (await script.get("/shardboard/v1/cluster")).json()["name"] == "shardboard.local"
 
 
-async def test_a_name_that_is_not_configured_is_refused(place: Place) -> None:
+async def test_unknown_host_name_is_refused(place: ProxyFolder) -> None:
     async with nginx(place, nginx_server()) as proxy, proxy.client() as script:
         reply = await script.get("/v1/ca", headers={"Host": "rebound.example.com"})
         assert (reply.status_code, reply.json()["error_code"]) == (421, "unknown_host")
 
 
-async def test_a_proxy_that_adds_no_headers_opens_nothing(place: Place) -> None:
+async def test_proxy_without_headers_grants_no_access(place: ProxyFolder) -> None:
     """The proxy sends its own address as `Host`, and every client comes from 127.0.0.1."""
     bare = re.sub(r" +proxy_(?!pass).*\n", "", nginx_server())
     async with nginx(place, bare) as proxy, proxy.client() as stranger:

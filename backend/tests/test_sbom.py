@@ -1,4 +1,4 @@
-"""What a release is made of, from the lock files."""
+"""Tests of the bill of materials of a release, which is created from the lock files."""
 
 import json
 import re
@@ -12,7 +12,7 @@ TOP = SCRIPT.parents[1]
 
 
 @pytest.mark.slow
-def test_console_and_page_are_listed_with_all_that_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_console_and_web_ui_are_listed_with_their_dependencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = runpy.run_path(str(SCRIPT))
     monkeypatch.setitem(script["python"].__globals__, "OUT", tmp_path)
     script["python"]()
@@ -21,7 +21,7 @@ def test_console_and_page_are_listed_with_all_that_they_need(tmp_path: Path, mon
     assert listed(tmp_path / "console.cdx.json") == set(locked)
     page = json.loads((TOP / "frontend" / "package.json").read_text())
     assert set(page["dependencies"].items()) <= listed(tmp_path / "page.cdx.json")
-    # Of what only building and testing need nothing, but for one that packages of the page name as a peer.
+    # No development dependencies, except one that is a peer dependency of the web UI's packages.
     assert {name for name, _ in listed(tmp_path / "page.cdx.json")} & set(page["devDependencies"]) == {"@types/react"}
 
 

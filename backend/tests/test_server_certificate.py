@@ -1,4 +1,5 @@
-"""What the console's port shows, on real sockets: one's own certificate, an installed one, that of the settings."""
+"""Tests of the certificate that the console's port serves: its own, an installed one, or the one in the settings. They use real
+sockets."""
 
 import asyncio
 import contextlib
@@ -28,7 +29,7 @@ from shardboard.settings import Settings
 
 ADDRESS = "127.0.0.1"
 INTACT = sign("intact")
-Look = Callable[[str | None], Awaitable[x509.Certificate]]
+GetCertificate = Callable[[str | None], Awaitable[x509.Certificate]]
 
 
 @pytest.fixture
@@ -41,76 +42,81 @@ def opened(settings: Settings) -> ServerCertificate:
 
 
 @asynccontextmanager
-async def looking_at(certificate: ServerCertificate) -> AsyncIterator[Look]:
-    """Looks at what a server shows, which runs all the time."""
+async def serving(certificate: ServerCertificate) -> AsyncIterator[GetCertificate]:
+    """Run a server with this certificate, and yield a function that returns the certificate it serves."""
 
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
     server = await asyncio.start_server(greet, ADDRESS, 0, ssl=certificate.context)
     port = server.sockets[0].getsockname()[1]
-    blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
 
-    async def look(name: str | None = None) -> x509.Certificate:
-        _, writer = await asyncio.open_connection(ADDRESS, port, ssl=blind, server_hostname=name or ADDRESS)
-        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    async def get_served(name: str | None = None) -> x509.Certificate:
+        _, writer = await asyncio.open_connection(ADDRESS, port, ssl=unverified, server_hostname=name or ADDRESS)
+        certificate_der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.close()
-        return x509.load_der_x509_certificate(shown)
+        return x509.load_der_x509_certificate(certificate_der)
 
     async with server:
-        yield look
+        yield get_served
 
 
-async def test_what_is_installed_is_shown_at_once_and_after_a_start(settings: Settings) -> None:
+async def test_installed_certificate_is_served_immediately_and_after_a_restart(settings: Settings) -> None:
     certificate = opened(settings)
     own = certificate.identity.chain[0]
     first, second = sign("ec"), sign("rsa", key=rsa.generate_private_key(65537, 2048))
-    async with looking_at(certificate) as look:
-        assert await look(None) == own
-        for signed in (first, second, first):  # of different kinds of keys: no context may keep both
+    async with serving(certificate) as get_served:
+        assert await get_served(None) == own
+        for signed in (first, second, first):  # with different key types: the context must not keep both
             certificate.install(read(signed.pem, signed.key))
-            assert (await look(None), await look("console.example.com")) == (signed.certificate, signed.certificate)
-            assert await look(CONSOLE_NAME) == own
+            assert (await get_served(None), await get_served("console.example.com")) == (
+                signed.certificate,
+                signed.certificate,
+            )
+            assert await get_served(CONSOLE_NAME) == own
         assert certificate.ends == {"server": first.certificate.not_valid_after_utc, "ca": certificate.ends["ca"]}
     again = opened(settings)
     assert (again.source, again.identity.chain[0]) == ("installed", first.certificate)
-    async with looking_at(again) as look:
-        assert await look(None) == first.certificate
+    async with serving(again) as get_served:
+        assert await get_served(None) == first.certificate
         again.remove()
-        assert (again.source, await look(None)) == ("own", own)
+        assert (again.source, await get_served(None)) == ("own", own)
     assert opened(settings).source == "own"
 
 
-def test_the_file_is_the_owners_alone(settings: Settings) -> None:
+def test_installed_file_is_readable_only_by_its_owner(settings: Settings) -> None:
     certificate, signed = opened(settings), sign("mine")
     certificate.install(read(signed.pem, signed.key))
     [file] = (settings.state_dir / "tls").glob("installed*")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_one_that_was_damaged_does_not_keep_the_console_from_starting(settings: Settings) -> None:
+def test_damaged_installed_certificate_does_not_prevent_startup(settings: Settings) -> None:
     certificate, signed = opened(settings), sign("mine")
     certificate.install(read(signed.pem, signed.key))
     (settings.state_dir / "tls" / "installed.pem").write_text(signed.pem)
     assert opened(settings).source == "own"
 
 
-async def test_the_own_one_renews_itself(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_own_certificate_is_renewed_automatically(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     certificate = opened(settings)
     monkeypatch.undo()
-    async with looking_at(certificate) as look:
-        before = await look(None)
+    async with serving(certificate) as get_served:
+        before = await get_served(None)
         certificate.refresh()
-        after = await look(None)
-        assert (after == before, after) == (False, await look(CONSOLE_NAME))
+        after = await get_served(None)
+        assert (after == before, after) == (False, await get_served(CONSOLE_NAME))
         certificate.refresh()
-        assert await look(None) == after
+        assert await get_served(None) == after
     assert certificate.ends["server"] == after.not_valid_after_utc
 
 
-def test_it_renews_itself_under_an_installed_one(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_certificate_is_renewed_while_another_is_installed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     certificate, signed = opened(settings), sign("mine")
     certificate.install(read(signed.pem, signed.key))
@@ -128,63 +134,65 @@ def replace(path: Path, content: str) -> None:
 
 
 @pytest.fixture
-def given(settings: Settings, tmp_path: Path) -> Settings:
-    signed = sign("given")
+def configured(settings: Settings, tmp_path: Path) -> Settings:
+    signed = sign("configured")
     (tmp_path / "a.pem").write_text(signed.pem)
     (tmp_path / "a.key").write_text(signed.key)
     return settings.model_copy(update={"tls_cert": tmp_path / "a.pem", "tls_key": tmp_path / "a.key"})
 
 
-async def test_that_of_the_settings_is_read_again(
-    given: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_certificate_of_the_settings_is_reloaded(
+    configured: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    certificate, fresh = opened(given), sign("fresh")
+    certificate, fresh = opened(configured), sign("fresh")
     assert certificate.source == "settings"
-    async with looking_at(certificate) as look:
-        before = await look(None)
-        replace(tmp_path / "a.pem", fresh.pem)  # its key is not there yet
+    async with serving(certificate) as get_served:
+        before = await get_served(None)
+        replace(tmp_path / "a.pem", fresh.pem)  # its key is still missing
         for _ in range(3):
             certificate.refresh()
-            assert await look(None) == before
+            assert await get_served(None) == before
         assert len([each for each in caplog.records if "cannot be used" in each.message]) == 1
         replace(tmp_path / "a.key", fresh.key)
         certificate.refresh()
-        assert await look(None) == fresh.certificate
+        assert await get_served(None) == fresh.certificate
 
 
-def test_that_of_the_settings_goes_before_all(given: Settings) -> None:
-    certificate, signed = opened(given), sign("mine")
+def test_certificate_of_the_settings_takes_precedence(configured: Settings) -> None:
+    certificate, signed = opened(configured), sign("mine")
     for change in (lambda: certificate.install(read(signed.pem, signed.key)), certificate.remove):
         with pytest.raises(Conflict, match="SHARDBOARD_TLS_CERT"):
             change()
-    assert not (given.state_dir / "tls" / "installed.pem").exists()
+    assert not (configured.state_dir / "tls" / "installed.pem").exists()
 
 
-@pytest.mark.parametrize("case", ["upside down", "a foreign link", "weak", "no names", "for clients", "expired"])
-def test_of_the_settings_no_more_is_asked_than_that_it_works(given: Settings, tmp_path: Path, case: str) -> None:
-    """It is shown by a console that ran with it before, and whoever trusts it goes on."""
-    certificate, key, *_ = wrong()[case]
+@pytest.mark.parametrize(
+    "case", ["reversed chain", "unrelated certificate", "weak", "no names", "for clients", "expired"]
+)
+def test_certificate_of_the_settings_needs_only_to_be_usable(configured: Settings, tmp_path: Path, case: str) -> None:
+    """Earlier releases served such certificates, so clients that trust them keep working."""
+    certificate, key, *_ = invalid_certificates()[case]
     (tmp_path / "a.pem").write_text(certificate)
     (tmp_path / "a.key").write_text(key)
-    if case in ("upside down", "weak"):  # no server can show these
+    if case in ("reversed chain", "weak"):  # no server can use these
         with pytest.raises(ValueError, match="SHARDBOARD_TLS_CERT"):
-            opened(given)
+            opened(configured)
     else:
-        assert opened(given).source == "settings"
+        assert opened(configured).source == "settings"
 
 
-def test_settings_that_cannot_be_used(given: Settings, tmp_path: Path) -> None:
+def test_unusable_settings_are_refused(configured: Settings, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be set together"):
-        opened(given.model_copy(update={"tls_key": None}))
+        opened(configured.model_copy(update={"tls_key": None}))
     (tmp_path / "a.pem").write_text("none")
     with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* not a certificate in PEM"):
-        opened(given)
+        opened(configured)
     (tmp_path / "a.pem").unlink()
     with pytest.raises(ValueError, match=r"SHARDBOARD_TLS_CERT .* No such file"):
-        opened(given)
+        opened(configured)
 
 
-def test_a_chain_is_taken_as_it_is(settings: Settings) -> None:
+def test_chain_is_used_unchanged(settings: Settings) -> None:
     root = sign("root", names=())
     leaf = sign("leaf", root, names=("b.example.com", "a.example.com"))
     identity = read(leaf.pem + root.pem, leaf.key)
@@ -201,7 +209,7 @@ def encrypted(signed: Signed) -> str:
     return signed.private.private_bytes(*form, serialization.BestAvailableEncryption(b"secret")).decode()
 
 
-def wrong() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
+def invalid_certificates() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
     root = sign("root", names=())
     leaf, other = sign("leaf", root), sign("other")
     weak = sign("weak", key=rsa.generate_private_key(65537, 1024))  # noqa: S505 - weak on purpose
@@ -215,33 +223,33 @@ def wrong() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
         "nothing": ("", leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
         "junk": ("junk", leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
         "no key": (leaf.pem, "", BadRequest, "key", "not a private key in PEM"),
-        "a key in its place": (leaf.key, leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
-        "a passphrase": (leaf.pem, encrypted(leaf), BadRequest, "key", "passphrase"),
+        "key instead of certificate": (leaf.key, leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
+        "passphrase": (leaf.pem, encrypted(leaf), BadRequest, "key", "passphrase"),
         "another key": (leaf.pem, other.key, BadRequest, "key", "does not match CN=leaf"),
-        "upside down": (root.pem + leaf.pem, leaf.key, BadRequest, "key", "does not match CN=root"),
-        "a foreign link": (leaf.pem + other.pem, leaf.key, BadRequest, "certificate", "did not sign"),
+        "reversed chain": (root.pem + leaf.pem, leaf.key, BadRequest, "key", "does not match CN=root"),
+        "unrelated certificate": (leaf.pem + other.pem, leaf.key, BadRequest, "certificate", "did not sign"),
         "weak": (weak.pem, weak.key, BadRequest, "key", "too weak"),
         "weak curve": (curve.pem, curve.key, BadRequest, "key", "too weak"),
         "no names": (nameless.pem, nameless.key, BadRequest, "certificate", "names no host"),
         "for clients": (client.pem, client.key, BadRequest, "certificate", "not for servers"),
         "expired": (old.pem, old.key, NotAcceptable, "certificate", "CN=old expired"),
-        "too early": (early.pem, early.key, NotAcceptable, "certificate", "is not valid before"),
-        "expired above": (below.pem + old_root.pem, below.key, NotAcceptable, "certificate", "CN=root expired"),
+        "not yet valid": (early.pem, early.key, NotAcceptable, "certificate", "is not valid before"),
+        "expired issuer": (below.pem + old_root.pem, below.key, NotAcceptable, "certificate", "CN=root expired"),
     }
 
 
-@given_some(spoiled=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4))
-def test_whatever_is_in_it_is_read_or_refused(spoiled: list[tuple[int, int]]) -> None:
+@given_some(changes=st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=4))
+def test_corrupted_certificates_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
     der = bytearray(INTACT.certificate.public_bytes(serialization.Encoding.DER))
-    for place, value in spoiled:
-        der[place % len(der)] = value
+    for position, value in changes:
+        der[position % len(der)] = value
     with contextlib.suppress(ApiError):
         read(ssl.DER_cert_to_PEM_cert(bytes(der)), INTACT.key)
 
 
-@pytest.mark.parametrize("case", list(wrong()))
-def test_what_is_wrong_is_said(case: str) -> None:
-    certificate, key, kind, field, sentence = wrong()[case]
-    with pytest.raises(kind, match=sentence) as refusal:
+@pytest.mark.parametrize("case", list(invalid_certificates()))
+def test_invalid_certificates_are_refused_with_the_reason(case: str) -> None:
+    certificate, key, kind, field, message = invalid_certificates()[case]
+    with pytest.raises(kind, match=message) as refusal:
         read(certificate, key)
     assert refusal.value.field == field

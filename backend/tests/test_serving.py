@@ -1,4 +1,4 @@
-"""Servers that end when they are told to."""
+"""Tests of shutting down servers."""
 
 import asyncio
 import ssl
@@ -15,8 +15,8 @@ from shardboard.loopback import free_port
 from shardboard.settings import Settings
 
 
-async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over TLS: they are sent a farewell that they do not read."""
+async def test_idle_clients_do_not_delay_the_shutdown(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients use TLS and do not read the closing message of the server."""
     monkeypatch.setattr(serving, "DRAIN_SECONDS", 3600)
     authority = Authority.load(settings)
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
@@ -35,12 +35,12 @@ async def test_idle_clients_hold_up_nobody(settings: Settings, monkeypatch: pyte
     assert (await reader.readuntil(b"here")).startswith(b"HTTP/1.1 200")
     writer.transport.pause_reading()
     stop.set_result(None)
-    async with asyncio.timeout(20):  # asyncio itself waits for a farewell for 30 s
+    async with asyncio.timeout(20):  # asyncio itself waits 30 s for the reply to its closing message
         await server
     writer.transport.abort()
 
 
-def test_clients_let_go_of_idle_connections_first() -> None:
-    """Who sends in the moment in which the other side closes gets an error."""
+def test_clients_close_idle_connections_before_the_server() -> None:
+    """A client that sends a request while the server closes the connection gets an error."""
     idle = serving.config(Starlette(), "127.0.0.1", 0).timeout_keep_alive
     assert idle > 2 * (httpx.Limits().keepalive_expiry or 0)

@@ -1,4 +1,4 @@
-"""Keys by which secrets are encrypted: where they come from, what they refuse, and how one follows another."""
+"""Tests of the keys that encrypt secrets: their sources, what they refuse, and rotation."""
 
 import base64
 import errno
@@ -31,7 +31,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @given(st.text())
-def test_what_is_encrypted_can_be_decrypted_and_shows_nothing(text: str) -> None:
+def test_encrypted_text_can_be_decrypted_and_reveals_nothing(text: str) -> None:
     keys = StoreKeys([new_key()])
     stored = keys.encrypt(text, "bdbs.config")
     assert keys.decrypt(stored, "bdbs.config") == text
@@ -40,37 +40,37 @@ def test_what_is_encrypted_can_be_decrypted_and_shows_nothing(text: str) -> None
     assert len(text) < 4 or text not in stored
 
 
-def test_it_belongs_to_its_column() -> None:
+def test_encrypted_text_is_bound_to_its_column() -> None:
     keys = StoreKeys([new_key()])
     with pytest.raises(StoreKeyError, match=r"webhooks\.url cannot be decrypted"):
         keys.decrypt(keys.encrypt("secret", "bdbs.admin_password"), "webhooks.url")
 
 
 @given(st.integers(min_value=0), st.integers(min_value=1, max_value=255))
-def test_what_was_changed_is_refused(place: int, change: int) -> None:
+def test_changed_ciphertext_is_refused(position: int, change: int) -> None:
     keys = StoreKeys([new_key()])
     head, _, text = keys.encrypt("a password", "bdbs.config").rpartition(":")
     raw = bytearray(base64.b64decode(text))
-    raw[place % len(raw)] ^= change
+    raw[position % len(raw)] ^= change
     with pytest.raises(StoreKeyError, match="cannot be decrypted"):
         keys.decrypt(f"{head}:{base64.b64encode(raw).decode()}", "bdbs.config")
 
 
 @pytest.mark.parametrize("text", ["", "?", "AAAA", "å"])
-def test_junk_is_refused(text: str) -> None:
+def test_malformed_ciphertext_is_refused(text: str) -> None:
     keys = StoreKeys([new_key()])
     with pytest.raises(StoreKeyError, match="cannot be decrypted"):
         keys.decrypt(f"{PREFIX}{keys.first}:{text}", "bdbs.config")
 
 
-def test_what_was_never_encrypted_is_read_as_it_is() -> None:
+def test_unencrypted_text_is_returned_unchanged() -> None:
     keys = StoreKeys([new_key()])
     assert keys.decrypt("plain", "bdbs.admin_password") == "plain"
     assert not keys.is_newest("plain")
     assert not keys.is_newest({"a": 1})
 
 
-def test_an_earlier_key_decrypts_and_a_missing_one_is_named() -> None:
+def test_earlier_key_decrypts_and_error_names_a_missing_one() -> None:
     old, new = new_key(), new_key()
     stored = StoreKeys([old]).encrypt("secret", "bdbs.config")
     both = StoreKeys([new, old])
@@ -81,12 +81,12 @@ def test_an_earlier_key_decrypts_and_a_missing_one_is_named() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "short", "x" * 44, base64.b64encode(bytes(16)).decode()])
-def test_what_is_no_key_is_refused(line: str) -> None:
+def test_invalid_keys_are_refused(line: str) -> None:
     with pytest.raises(StoreKeyError, match="openssl rand -base64 32"):
         StoreKeys(line.split())
 
 
-def test_one_is_made_for_its_owner_only_and_kept(settings: Settings) -> None:
+def test_key_is_created_once_and_readable_only_by_its_owner(settings: Settings) -> None:
     assert lacks_own(settings)
     with pytest.raises(StoreKeyError, match="No store key found in"):
         store_keys(settings)
@@ -99,7 +99,7 @@ def test_one_is_made_for_its_owner_only_and_kept(settings: Settings) -> None:
     assert [file.name for file in settings.state_dir.iterdir()] == ["store.key"]
 
 
-def test_consoles_that_start_together_have_one_key(settings: Settings) -> None:
+def test_consoles_that_start_at_the_same_time_share_one_key(settings: Settings) -> None:
     def start(_: int) -> str:
         make_own(settings)
         return store_keys(settings).first
@@ -108,7 +108,7 @@ def test_consoles_that_start_together_have_one_key(settings: Settings) -> None:
         assert len(set(pool.map(start, range(16)))) == 1
 
 
-def test_what_a_killed_process_was_writing_does_not_stay(settings: Settings) -> None:
+def test_partial_files_of_a_killed_process_are_removed(settings: Settings) -> None:
     (settings.state_dir / ".store.key.0123abcd").write_text(new_key())
     (settings.state_dir / ".other.key.0123abcd").touch()
     make_own(settings)
@@ -119,13 +119,13 @@ def test_what_a_killed_process_was_writing_does_not_stay(settings: Settings) -> 
     assert sorted(file.name for file in settings.state_dir.iterdir()) == [".other.key.0123abcd", "store.key"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
-def test_the_superuser_makes_and_replaces_it_for_the_user_of_the_console(settings: Settings) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can change the owner of files")
+def test_superuser_keeps_the_owner_and_mode_of_the_key_file(settings: Settings) -> None:
     os.chown(settings.state_dir, 10001, 10002)
     make_own(settings)
     for _ in range(2):
-        found = settings.key_file.stat()
-        assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (10001, 10002, 0o600)
+        status = settings.key_file.stat()
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (10001, 10002, 0o600)
         with rotating(settings):
             pass
     settings.key_file.chmod(0o640)
@@ -134,7 +134,7 @@ def test_the_superuser_makes_and_replaces_it_for_the_user_of_the_console(setting
     assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o640
 
 
-def test_of_a_link_the_file_is_replaced(tmp_path: Path) -> None:
+def test_target_of_a_symbolic_link_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     file, link = tmp_path / "keys" / "store.key", tmp_path / "link"
     file.write_text(new_key())
@@ -145,7 +145,7 @@ def test_of_a_link_the_file_is_replaced(tmp_path: Path) -> None:
     assert len(file.read_text().split()) == 2
 
 
-def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
+def test_key_file_that_cannot_be_replaced_is_kept_with_an_instruction(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_own(settings)
@@ -159,11 +159,11 @@ def test_one_that_cannot_be_replaced_stays_and_says_what_to_do(
         pytest.raises(StoreKeyError, match=r"busy\)\. Insert a new key as the first line"),
         rotating(settings),
     ):
-        pytest.fail("nothing may be encrypted with a key that nobody keeps")
+        pytest.fail("nothing must be encrypted with a key that is not stored")
     assert settings.key_file.read_text() == before
 
 
-def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
+def test_configured_key_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(StoreKeyError, match=r"No store key found in .*absent"):
         store_keys(Settings(state_dir=tmp_path, store_key_file=tmp_path / "absent"))
     (tmp_path / "empty").touch()
@@ -174,12 +174,12 @@ def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["store_key", "store_key_file", "store_key_command"])
-def test_an_empty_variable_says_nothing(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_is_ignored(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"SHARDBOARD_{name.upper()}", "")
     assert lacks_own(Settings(state_dir=tmp_path))
 
 
-def test_it_may_come_by_the_environment_or_a_command(tmp_path: Path) -> None:
+def test_key_can_come_from_the_environment_or_a_command(tmp_path: Path) -> None:
     key = new_key()
     by_environment = store_keys(Settings(state_dir=tmp_path, store_key=key))
     by_command = store_keys(Settings(state_dir=tmp_path, store_key_command=f"echo {key}"))
@@ -188,7 +188,7 @@ def test_it_may_come_by_the_environment_or_a_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         ("false", "exited with status 1"),
         ("/no/such/vault read key", "could not be run"),
@@ -198,20 +198,20 @@ def test_it_may_come_by_the_environment_or_a_command(tmp_path: Path) -> None:
         ("sleep 60", "took longer"),
     ],
 )
-def test_a_command_that_fails_says_why(
-    tmp_path: Path, command: str, told: str, monkeypatch: pytest.MonkeyPatch
+def test_failed_command_is_reported_with_the_reason(
+    tmp_path: Path, command: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_key, "COMMAND_SECONDS", 0.2 if command.startswith("sleep") else 30)
-    with pytest.raises(StoreKeyError, match=told):
+    with pytest.raises(StoreKeyError, match=message):
         store_keys(Settings(state_dir=tmp_path, store_key_command=command))
 
 
-def test_two_sources_are_one_too_many(tmp_path: Path) -> None:
+def test_two_key_sources_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreKeyError, match="SHARDBOARD_STORE_KEY and SHARDBOARD_STORE_KEY_COMMAND"):
         store_keys(Settings(state_dir=tmp_path, store_key=new_key(), store_key_command="vault"))
 
 
-def test_another_process_may_put_a_new_key_in_front(settings: Settings) -> None:
+def test_running_console_uses_a_key_added_by_another_process(settings: Settings) -> None:
     make_own(settings)
     running = store_keys(settings)
     before = running.encrypt("early", "bdbs.config")
@@ -223,8 +223,8 @@ def test_another_process_may_put_a_new_key_in_front(settings: Settings) -> None:
     assert not running.is_newest(before)
 
 
-def test_whoever_runs_writes_with_the_new_key_at_once(settings: Settings) -> None:
-    """Else of two rotations in a row the second would take the key away that it still uses."""
+def test_running_console_encrypts_with_the_new_key_immediately(settings: Settings) -> None:
+    """Otherwise the second of two rotations would remove the key that the console still uses."""
     make_own(settings)
     running = store_keys(settings)
     for _ in range(2):
@@ -233,7 +233,7 @@ def test_whoever_runs_writes_with_the_new_key_at_once(settings: Settings) -> Non
         assert store_keys(settings).is_newest(running.encrypt("secret", "bdbs.config"))
 
 
-def test_a_file_that_is_away_for_a_while_or_written_badly_keeps_nobody_from_reading(settings: Settings) -> None:
+def test_missing_or_invalid_key_file_does_not_prevent_decryption(settings: Settings) -> None:
     make_own(settings)
     running = store_keys(settings)
     stored = running.encrypt("secret", "bdbs.config")
@@ -248,7 +248,7 @@ def test_a_file_that_is_away_for_a_while_or_written_badly_keeps_nobody_from_read
     assert running.decrypt(running.encrypt("at last", "bdbs.config"), "bdbs.config") == "at last"
 
 
-def test_a_rotation_keeps_the_key_before_and_one_that_fails_keeps_all(settings: Settings) -> None:
+def test_rotation_keeps_the_previous_key_and_all_if_it_fails(settings: Settings) -> None:
     make_own(settings)
     first = settings.key_file.read_text().split()
     for _ in range(3):
@@ -263,16 +263,16 @@ def test_a_rotation_keeps_the_key_before_and_one_that_fails_keeps_all(settings: 
     assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("given", [{"store_key": new_key()}, {"store_key_command": "vault"}])
-def test_keys_that_others_keep_are_replaced_there(tmp_path: Path, given: dict[str, str]) -> None:
+@pytest.mark.parametrize("source", [{"store_key": new_key()}, {"store_key_command": "vault"}])
+def test_externally_managed_keys_are_not_rotated(tmp_path: Path, source: dict[str, str]) -> None:
     with (
         pytest.raises(StoreKeyError, match="Insert a new key first there"),
-        rotating(Settings(state_dir=tmp_path, **given)),
+        rotating(Settings(state_dir=tmp_path, **source)),
     ):
         pass
 
 
-def test_where_no_console_was_there_is_nothing_to_rotate(tmp_path: Path) -> None:
+def test_rotation_without_a_console_is_refused(tmp_path: Path) -> None:
     with (
         pytest.raises(StoreKeyError, match="No console found in"),
         rotating(Settings(state_dir=tmp_path / "absent")),

@@ -1,4 +1,4 @@
-"""Loops by rank: who is run again, who ends the console, and what the log tells of it."""
+"""Tests of the loop supervisor: which loops are restarted, which failures end the console, and what is recorded."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.store
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWAY_SECONDS", "FIRST_WAIT", "LONGEST_WAIT", "TELL_SECONDS"):
         monkeypatch.setattr(supervision, name, 0.01)
 
 
 class Failing:
-    """Fails as often as told, then runs until it is cancelled."""
+    """A loop that fails the given number of times, and then runs until it is cancelled."""
 
     def __init__(self, times: int, error: Exception | None = None) -> None:
         self.runs = 0
@@ -45,24 +45,24 @@ async def alarms(console: Console) -> list[Event]:
 
 
 def raised(console: Console, failures: int) -> Callable[[], Awaitable[bool]]:
-    async def there() -> bool:
+    async def is_raised() -> bool:
         return any(alarm.details["failures"] == failures for alarm in await alarms(console))
 
-    return there
+    return is_raised
 
 
 @pytest.mark.parametrize("vital", [False, True])
-async def test_a_store_that_is_away_is_no_failure(console: Console, vital: bool) -> None:
-    away = Failing(20, OperationalError("SELECT 1", {}, Exception("database is locked")))
-    supervisor = Supervisor(console.store, [Loop("test", away.run, vital)])
+async def test_unavailable_store_is_not_a_failure(console: Console, vital: bool) -> None:
+    loop = Failing(20, OperationalError("SELECT 1", {}, Exception("database is locked")))
+    supervisor = Supervisor(console.store, [Loop("test", loop.run, vital)])
     async with supervisor.running() as failed:
-        await until(lambda: away.runs == 21)
+        await until(lambda: loop.runs == 21)
         assert not failed.done()
     assert not supervisor.faults
     assert not await alarms(console)
 
 
-async def test_a_loop_that_fails_is_run_again_and_told_of_once(console: Console) -> None:
+async def test_failed_loop_is_restarted_and_reported_once(console: Console) -> None:
     failing, other = Failing(10), Failing(0)
     loops = [Loop("look at the moon", failing.run), Loop("other", other.run, vital=True)]
     async with Supervisor(console.store, loops).running() as failed:
@@ -77,7 +77,7 @@ async def test_a_loop_that_fails_is_run_again_and_told_of_once(console: Console)
     assert (failing.runs, other.runs) == (11, 1)
 
 
-async def test_a_vital_loop_that_goes_on_failing_ends_the_console(console: Console) -> None:
+async def test_vital_loop_that_keeps_failing_ends_the_console(console: Console) -> None:
     failing = Failing(100)
     async with Supervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
         with pytest.raises(KeyError):
@@ -85,7 +85,7 @@ async def test_a_vital_loop_that_goes_on_failing_ends_the_console(console: Conso
     assert failing.runs == supervision.VITAL_FAILURES
 
 
-async def test_a_vital_loop_that_fails_once_goes_on(console: Console) -> None:
+async def test_vital_loop_that_fails_once_continues(console: Console) -> None:
     failing = Failing(1)
     async with Supervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
         await until(raised(console, 1))
@@ -95,23 +95,23 @@ async def test_a_vital_loop_that_fails_once_goes_on(console: Console) -> None:
     assert alarm.severity == "ERROR"
 
 
-async def test_the_alarm_ends_when_the_loop_has_recovered(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_alarm_ends_when_the_loop_has_recovered(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "RECOVERED_SECONDS", 0.2)
     failing = Failing(1)
 
-    async def over() -> bool:
+    async def is_ended() -> bool:
         return any(alarm.ended_at is not None for alarm in await alarms(console))
 
     async with Supervisor(console.store, [Loop("test", failing.run)]).running():
-        await until(over)
+        await until(is_ended)
     (alarm,) = await alarms(console)
     assert alarm.details["open"] is False
 
 
-async def test_a_restarted_console_ends_alarms_of_what_runs(console: Console) -> None:
-    fault = supervision.LoopFault("KeyError: 1", 3)
-    await Supervisor(console.store, []).write({"test": fault})
-    await Supervisor(console.store, []).write({"test": fault})
+async def test_restarted_console_ends_alarms_of_running_loops(console: Console) -> None:
+    failure = supervision.LoopFault("KeyError: 1", 3)
+    await Supervisor(console.store, []).write({"test": failure})
+    await Supervisor(console.store, []).write({"test": failure})
     (alarm,) = await alarms(console)
     assert alarm.ended_at is None
     await Supervisor(console.store, []).write({})
@@ -119,10 +119,10 @@ async def test_a_restarted_console_ends_alarms_of_what_runs(console: Console) ->
     assert alarm.ended_at is not None
 
 
-async def test_who_looks_for_alarms_leaves_it_alone(console: Console) -> None:
+async def test_alarm_collector_does_not_end_loop_alarms(console: Console) -> None:
     await Supervisor(console.store, []).write({"test": supervision.LoopFault("KeyError: 1", 1)})
-    looking = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, dict)
-    await looking.resume()
-    await looking.look(1000.0)
+    collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, dict)
+    await collector.resume()
+    await collector.look(1000.0)
     (alarm,) = await alarms(console)
     assert alarm.ended_at is None

@@ -1,4 +1,4 @@
-"""Tasks by key."""
+"""Tests of tasks that are identified by a key."""
 
 import asyncio
 
@@ -12,14 +12,14 @@ async def forever() -> None:
     await asyncio.Event().wait()
 
 
-async def at_once() -> None: ...
+async def immediately() -> None: ...
 
 
 async def failing() -> None:
     raise OSError("no store")
 
 
-async def test_one_per_key() -> None:
+async def test_only_one_task_per_key() -> None:
     tasks: Tasks[int] = Tasks()
     async with tasks.ending():
         tasks.start(1, forever())
@@ -29,15 +29,15 @@ async def test_one_per_key() -> None:
         assert list(tasks) == [1, 2]
 
 
-@pytest.mark.parametrize("work", [at_once, failing])
-async def test_one_that_ends_is_forgotten(work: type[asyncio.Task[None]]) -> None:
+@pytest.mark.parametrize("work", [immediately, failing])
+async def test_ended_task_is_removed(work: type[asyncio.Task[None]]) -> None:
     tasks: Tasks[str] = Tasks()
     ended = tasks.start("a", work())
     await asyncio.wait([ended])
     await until(lambda: "a" not in tasks)
 
 
-async def test_the_end_of_a_cancelled_one_does_not_forget_its_successor() -> None:
+async def test_end_of_a_cancelled_task_keeps_its_successor() -> None:
     tasks: Tasks[int] = Tasks()
     first = tasks.start(1, forever())
     tasks.cancel(1)
@@ -50,7 +50,7 @@ async def test_the_end_of_a_cancelled_one_does_not_forget_its_successor() -> Non
     tasks.cancel(1)
 
 
-async def test_a_loop_that_is_run_again_starts_with_none() -> None:
+async def test_ending_cancels_all_tasks_and_waits_for_them() -> None:
     tasks: Tasks[int] = Tasks()
     tidied = asyncio.Event()
 
@@ -62,14 +62,14 @@ async def test_a_loop_that_is_run_again_starts_with_none() -> None:
             tidied.set()
 
     async with tasks.ending():
-        one = tasks.start(1, tidying())
+        task = tasks.start(1, tidying())
         await asyncio.sleep(0)
     assert len(tasks) == 0
-    assert one.cancelled()
+    assert task.cancelled()
     assert tidied.is_set()
 
 
-async def test_together_the_first_failure_ends_the_others_and_later_timeouts_work() -> None:
+async def test_first_failure_cancels_the_other_tasks_and_timeouts_still_work() -> None:
     ended = asyncio.Event()
 
     async def endless() -> None:
@@ -83,5 +83,5 @@ async def test_together_the_first_failure_ends_the_others_and_later_timeouts_wor
     assert ended.is_set()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.001):
-            await together([forever(), at_once()])
-    await together([at_once(), at_once()])
+            await together([forever(), immediately()])
+    await together([immediately(), immediately()])

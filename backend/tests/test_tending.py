@@ -1,4 +1,4 @@
-"""Parts of a local cluster that end by themselves, and what is left behind when it stops."""
+"""Tests of restarting the processes of a local cluster, and of what remains when it stops."""
 
 import asyncio
 import os
@@ -18,10 +18,12 @@ from shardboard.tending import AGAIN_SECONDS, TOO_OFTEN, Tending
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> LocalCluster:
-    """With one child that runs until it is ended."""
-    made = LocalCluster(tmp_path, user="", password="", https_port=1, http_port=2, addresses=["127.0.0.9"], park=True)
-    made.spawn("traffic", ["--bind", "127.0.0.1", "0"], module="http.server")
-    return made
+    """A cluster with one child process that runs until it is killed."""
+    local_cluster = LocalCluster(
+        tmp_path, user="", password="", https_port=1, http_port=2, addresses=["127.0.0.9"], park=True
+    )
+    local_cluster.spawn("traffic", ["--bind", "127.0.0.1", "0"], module="http.server")
+    return local_cluster
 
 
 def die(cluster: LocalCluster, name: str) -> int:
@@ -31,18 +33,18 @@ def die(cluster: LocalCluster, name: str) -> int:
     return child.pid
 
 
-def test_what_ended_is_started_again_after_some_seconds(cluster: LocalCluster) -> None:
-    said: list[str] = []
-    tending = Tending(cluster, said.append)
+def test_ended_process_is_restarted_after_some_seconds(cluster: LocalCluster) -> None:
+    messages: list[str] = []
+    tending = Tending(cluster, messages.append)
     try:
         tending.look(100)
-        assert said == []
+        assert messages == []
         before = die(cluster, "traffic")
         tending.look(101)
         tending.look(102)
-        assert said == ["… the traffic was killed by signal 9; restart in 3 s"]
+        assert messages == ["… the traffic was killed by signal 9; restart in 3 s"]
         tending.look(101 + AGAIN_SECONDS)
-        assert said[1:] == ["  the traffic restarted"]
+        assert messages[1:] == ["  the traffic restarted"]
         assert cluster.children["traffic"].pid != before
         assert cluster.children["traffic"].poll() is None
     finally:
@@ -50,7 +52,7 @@ def test_what_ended_is_started_again_after_some_seconds(cluster: LocalCluster) -
     assert not cluster.children
 
 
-def test_what_ends_again_and_again_is_given_up(cluster: LocalCluster) -> None:
+def test_process_that_ends_too_often_is_an_error(cluster: LocalCluster) -> None:
     tending, now = Tending(cluster, lambda _: None), 100.0
     try:
         for _ in range(TOO_OFTEN):
@@ -65,7 +67,7 @@ def test_what_ends_again_and_again_is_given_up(cluster: LocalCluster) -> None:
         cluster.stop()
 
 
-def test_what_a_dead_agent_leaves_is_ended(cluster: LocalCluster) -> None:
+def test_processes_of_a_dead_agent_are_killed(cluster: LocalCluster) -> None:
     home = cluster.directory / "agents" / "127.0.0.9" / "shards" / "1"
     home.mkdir(parents=True)
     engine = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""How long certificates are good, and what is read of them."""
+"""Tests of when certificates are due for renewal."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,10 +8,10 @@ from shardboard import tls
 
 
 @pytest.mark.parametrize(("days", "left"), [(tls.SERVER_DAYS, 90), (90, 60), (30, 20)])
-def test_when_one_is_due(days: int, left: int) -> None:
+def test_certificate_is_due_for_renewal(days: int, left: int) -> None:
     now, second = datetime.now(UTC), timedelta(seconds=1)
     assert not tls.is_due(now + timedelta(days=days), days, now)
     assert not tls.is_due(now + timedelta(days=left) + second, days, now)
     assert tls.is_due(now + timedelta(days=left), days, now)
     assert tls.is_due(now - second, days, now)
-    assert tls.is_due(now + timedelta(days=tls.CA_DAYS), days, now), "an earlier release made it"
+    assert tls.is_due(now + timedelta(days=tls.CA_DAYS), days, now), "a certificate of an earlier release"

@@ -1,4 +1,4 @@
-"""What `pip install` of the built wheel brings runs the demo: console, page, agents, proxy and flash, without the checkout."""
+"""Tests that an installation of the built wheel runs the demo (console, web UI, agents, proxies and flash) without the checkout."""
 
 import json
 import os
@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 UNSHARE = ("unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
-# The finder of the editable installation is the one thing that leads to the checkout.
+# Isolated mode ignores the environment, and the given path comes before the editable installation of the checkout.
 IMPORT_ALL = textwrap.dedent("""
     import importlib, json, pkgutil, sys
 
@@ -26,8 +26,8 @@ IMPORT_ALL = textwrap.dedent("""
             importlib.import_module(module.name)
     print(json.dumps([shardboard.__file__]))
 """)
-# In a network of its own, as the demo has fixed addresses.
-LOOKS = textwrap.dedent("""
+# Runs in a separate network namespace, because the demo uses fixed addresses.
+RUN_DEMO = textwrap.dedent("""
     import json, os, signal, subprocess, sys, time
     from pathlib import Path
     import httpx, psutil
@@ -71,13 +71,13 @@ LOOKS = textwrap.dedent("""
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """One with the wheel installed; what that depends on is taken from the environment of the tests."""
+    """A virtual environment with the wheel. Its dependencies are taken from the environment of the tests."""
     made = tmp_path / "environment"
     subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, CHECKOUT], check=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     subprocess.run([*PIP, "--python", made / "bin" / "python", "install", "--no-deps", wheel], check=True)
-    # The checkout itself is found by a .pth file in that directory, and such files count in one's own only.
+    # A .pth file in that directory adds the checkout, but Python reads such files only in the site-packages of its own environment.
     (site,) = made.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return made
@@ -87,28 +87,28 @@ def test_every_module_imports_without_the_checkout(tmp_path: Path) -> None:
     shutil.copytree(
         CHECKOUT / "backend" / "shardboard", tmp_path / "shardboard", ignore=shutil.ignore_patterns("__pycache__")
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-I", "-c", IMPORT_ALL, tmp_path], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
     )
-    assert json.loads(done.stdout) == [str(tmp_path / "shardboard" / "__init__.py")]
+    assert json.loads(completed.stdout) == [str(tmp_path / "shardboard" / "__init__.py")]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(
     subprocess.run([*UNSHARE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False).returncode != 0,
-    reason="this machine does not let us make a network of our own",
+    reason="this machine does not allow creating network namespaces",
 )
-def test_it_runs_the_demo(environment: Path, tmp_path: Path) -> None:
+def test_installed_wheel_runs_the_demo(environment: Path, tmp_path: Path) -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SHARDBOARD_"))}
-    done = subprocess.run(
-        [*UNSHARE, sys.executable, "-c", LOOKS, environment / "bin" / "python", tmp_path],
+    completed = subprocess.run(
+        [*UNSHARE, sys.executable, "-c", RUN_DEMO, environment / "bin" / "python", tmp_path],
         env=variables,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
-    assert '<div id="root">' in found["page"]
-    assert found["flash"] == [True] * 3
-    assert len(found["proxies"]) == 3
-    assert all(Path(proxy).is_relative_to(environment) for proxy in found["proxies"])
+    result = json.loads(next(line for line in completed.stdout.splitlines() if line.startswith("{")))
+    assert '<div id="root">' in result["page"]
+    assert result["flash"] == [True] * 3
+    assert len(result["proxies"]) == 3
+    assert all(Path(proxy).is_relative_to(environment) for proxy in result["proxies"])

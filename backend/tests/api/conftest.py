@@ -1,4 +1,4 @@
-"""What tests of single sign-on and of directories share."""
+"""Fixtures for tests of single sign-on and of LDAP."""
 
 from collections.abc import AsyncIterator
 
@@ -14,7 +14,7 @@ from shardboard.driver.oidc import OidcClient
 
 @pytest.fixture
 async def provider(console: Console, client: httpx.AsyncClient) -> FakeProvider:
-    """Set, with roles by groups."""
+    """A configured identity provider, with roles assigned by groups."""
     made = FakeProvider()
     console.oidc = OidcClient(made.transport())
     reply = await client.put("/v1/cluster/oidc", json=SETTINGS)
@@ -24,7 +24,7 @@ async def provider(console: Console, client: httpx.AsyncClient) -> FakeProvider:
 
 @pytest.fixture
 async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    """Nobody is signed in."""
+    """A client that is not signed in."""
     transport = httpx.ASGITransport(app=app_of(console))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as made:
         yield made
@@ -32,7 +32,7 @@ async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def directory(console: Console, client: httpx.AsyncClient) -> directories.FakeDirectory:
-    """Set, with two groups that give roles."""
+    """A configured LDAP directory, with two groups mapped to roles."""
     made = directories.FakeDirectory()
     console.ldap = made  # type: ignore[assignment]
     reply = await client.put("/v1/cluster/ldap", json=directories.SETTINGS)
@@ -44,8 +44,8 @@ async def directory(console: Console, client: httpx.AsyncClient) -> directories.
 
 
 @pytest.fixture
-async def elsewhere(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    """From another network than `browser`; nobody is signed in."""
+async def other_network(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    """A client in another network than `browser` that is not signed in."""
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.77", 1))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""A user who signs in from a browser of her own, and her authenticator app."""
+"""A user who signs in from her own browser, and her authenticator app."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ FORM = {"username": ANN["email"], "password": ANN["password"]}
 
 
 def generated_password(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings without an administrator's password; the one that the first start generates is PASSWORD."""
+    """Return settings without an administrator password. The password that the first start generates is PASSWORD."""
     monkeypatch.setattr(passwords, "generate", lambda: PASSWORD)
     return settings.model_copy(update={"admin_password": None})
 
 
-async def added(client: httpx.AsyncClient) -> int:
-    """Her uid."""
+async def add_ann(client: httpx.AsyncClient) -> int:
+    """Create the user ANN, and return her uid."""
     uid: int = (await client.post("/v1/users", json=ANN)).json()["uid"]
     return uid
 
@@ -34,8 +34,8 @@ async def added(client: httpx.AsyncClient) -> int:
 @asynccontextmanager
 async def browser_of(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
-    page = {"X-Requested-With": "shardboard"}
-    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=page) as opened:
+    headers = {"X-Requested-With": "shardboard"}
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=headers) as opened:
         yield opened
 
 
@@ -45,5 +45,5 @@ async def log_in(browser: httpx.AsyncClient, **more: str) -> tuple[int, str]:
 
 
 def code_of(secret: str, at: float) -> str:
-    """What the app shows."""
+    """Return the code that the authenticator app displays at the Unix time `at`."""
     return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(at).decode()  # noqa: S303

@@ -1,4 +1,5 @@
-"""Rooms of the REST reference whose feature does not exist: nothing is there, and nothing can be set."""
+"""Tests of endpoints of the Redis Enterprise REST API whose feature does not exist: they return empty values and cannot be
+changed."""
 
 import httpx
 import pytest
@@ -11,14 +12,14 @@ from shardboard.state.nodes import Node
 
 
 @pytest.mark.parametrize("path", REPLIES)
-async def test_who_looks_finds_nothing(client: httpx.AsyncClient, path: str) -> None:
+async def test_reads_return_the_empty_value(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.get(f"/v1{path}")
     assert reply.status_code == 200
     assert reply.json() == REPLIES[path][1]
 
 
 @pytest.mark.parametrize("path", [path for path in REPLIES if not path.startswith("/bdbs/")])
-async def test_nothing_can_be_set(client: httpx.AsyncClient, path: str) -> None:
+async def test_writes_are_not_allowed(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.put(f"/v1{path}", json={})
     assert (reply.status_code, reply.headers["allow"], reply.json()["error_code"]) == (405, "GET", "method_not_allowed")
 
@@ -33,12 +34,12 @@ async def test_nothing_can_be_set(client: httpx.AsyncClient, path: str) -> None:
         "/v1/migrations/1",
     ],
 )
-async def test_single_ones_are_not_there(client: httpx.AsyncClient, path: str) -> None:
+async def test_single_objects_are_not_found(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.get(path)
     assert (reply.status_code, reply.json()["error_code"]) == (404, "not_found")
 
 
-async def test_no_database_replicates_another(
+async def test_replication_between_databases_is_not_found(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)

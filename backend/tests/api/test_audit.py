@@ -1,4 +1,4 @@
-"""The audit trail over HTTP: what is noted, that nothing can be changed without it showing, and who sees it."""
+"""Tests of the audit log over HTTP: what is recorded, that changes are detected, and who may read it."""
 
 import asyncio
 import json
@@ -25,9 +25,9 @@ INSERTED = f"INSERT INTO audit_lines SELECT 9, {COLUMNS} FROM audit_lines WHERE 
 ACL = {"name": "readers", "acl": "+@read ~*"}
 
 
-async def lines(client: httpx.AsyncClient, **wanted: Any) -> list[dict[str, Any]]:
-    """All of them, oldest first."""
-    reply = await client.get("/v1/audit", params=wanted)
+async def lines(client: httpx.AsyncClient, **filters: Any) -> list[dict[str, Any]]:
+    """Return all lines that match the filters, oldest first."""
+    reply = await client.get("/v1/audit", params=filters)
     assert reply.status_code == 200, reply.text
     return [dict(line) for line in reversed(reply.json())]
 
@@ -36,8 +36,8 @@ async def newest(client: httpx.AsyncClient) -> dict[str, Any]:
     return (await lines(client, limit=1))[0]
 
 
-async def attacked(console: Console, statements: str) -> None:
-    """Somebody writes to the store, past the console."""
+async def write_to_store(console: Console, statements: str) -> None:
+    """Change the store directly, without the console."""
     async with console.store.begin() as session:
         for statement in statements.split("; "):
             await session.execute(text(statement))
@@ -47,23 +47,23 @@ async def check(client: httpx.AsyncClient) -> dict[str, Any]:
     return dict((await client.get("/v1/audit/check")).json())
 
 
-def of(console: Console, **how: Any) -> httpx.AsyncClient:
+def client_for(console: Console, **options: Any) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app_of(console), client=("198.51.100.7", 40000))
-    return httpx.AsyncClient(transport=transport, base_url="https://console", **how)
+    return httpx.AsyncClient(transport=transport, base_url="https://console", **options)
 
 
 async def user(client: httpx.AsyncClient, role: str) -> tuple[str, str]:
-    known = {"email": f"{role}@example.org", "password": PASSWORD, "role": role}
-    assert (await client.post("/v1/users", json=known)).status_code == 200
-    return known["email"], PASSWORD
+    body = {"email": f"{role}@example.org", "password": PASSWORD, "role": role}
+    assert (await client.post("/v1/users", json=body)).status_code == 200
+    return body["email"], PASSWORD
 
 
-async def test_a_trail_begins_with_the_start_of_the_console(client: httpx.AsyncClient) -> None:
+async def test_first_line_is_the_start_of_the_console(client: httpx.AsyncClient) -> None:
     (first,) = await lines(client)
     assert (first["uid"], first["username"], first["path"], first["outcome"]) == (1, "system", "console", "done")
 
 
-async def test_a_change_is_noted_with_what_it_was(client: httpx.AsyncClient) -> None:
+async def test_changes_are_recorded_with_their_details(client: httpx.AsyncClient) -> None:
     assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 200
     line = await newest(client)
     assert {name: line[name] for name in ("username", "proof", "source", "method", "path", "outcome", "code")} == {
@@ -79,16 +79,16 @@ async def test_a_change_is_noted_with_what_it_was(client: httpx.AsyncClient) -> 
     assert (await check(client))["whole"]
 
 
-async def test_a_change_and_its_line_are_one_transaction(console: Console, client: httpx.AsyncClient) -> None:
-    # The next line exists already.
-    await attacked(console, "DELETE FROM audit_chain; INSERT INTO audit_chain VALUES (1, 1, '', 0, '', '')")
+async def test_change_and_line_are_written_in_one_transaction(console: Console, client: httpx.AsyncClient) -> None:
+    # Force a conflict: the next line already exists.
+    await write_to_store(console, "DELETE FROM audit_chain; INSERT INTO audit_chain VALUES (1, 1, '', 0, '', '')")
     assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 500
     assert all(acl["name"] != "readers" for acl in (await client.get("/v1/redis_acls")).json())
 
 
-async def test_a_new_token_is_noted(console: Console, client: httpx.AsyncClient) -> None:
+async def test_token_refresh_is_recorded(console: Console, client: httpx.AsyncClient) -> None:
     token = (await client.post("/v1/users/authorize")).json()["access_token"]
-    async with of(console, headers={"Authorization": f"JWT {token}"}) as program:
+    async with client_for(console, headers={"Authorization": f"JWT {token}"}) as program:
         assert (await program.post("/v1/users/refresh_jwt")).status_code == 200
     line = await newest(client)
     assert (line["username"], line["proof"], line["path"], line["outcome"]) == (
@@ -99,11 +99,11 @@ async def test_a_new_token_is_noted(console: Console, client: httpx.AsyncClient)
     )
 
 
-async def test_dry_runs_and_reads_are_not_noted(client: httpx.AsyncClient, console: Console) -> None:
+async def test_dry_runs_and_reads_are_not_recorded(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.post("/v1/redis_acls", params={"dry_run": ""}, json=ACL)).status_code == 200
     assert (await client.post("/v1/redis_acls?dry_run=true", json={"name": "x", "acl": "nonsense"})).status_code >= 400
     assert (await client.post("/v1/redis_acls/validate", json={"acl": "+@read ~*"})).status_code == 200
-    async with console.store.begin() as session:  # as after a first start that generated the password
+    async with console.store.begin() as session:  # the state after a first start that generated the password
         (await cluster.load_for_update(session)).bootstrap_state = "idle"
     validated = {"cluster": {"name": "x"}, "credentials": {"username": USER, "password": PASSWORD}}
     reply = await client.post("/v1/bootstrap/validate/create_cluster", json={"action": "create_cluster", **validated})
@@ -114,7 +114,7 @@ async def test_dry_runs_and_reads_are_not_noted(client: httpx.AsyncClient, conso
     assert len(await lines(client)) == 1
 
 
-async def test_failures_say_why(client: httpx.AsyncClient) -> None:
+async def test_failures_are_recorded_with_the_reason(client: httpx.AsyncClient) -> None:
     assert (await client.delete("/v1/redis_acls/77")).status_code == 404
     line = await newest(client)
     assert (line["outcome"], line["code"], line["path"]) == ("failed", "redis_acl_not_exist", "/v1/redis_acls/77")
@@ -123,9 +123,9 @@ async def test_failures_say_why(client: httpx.AsyncClient) -> None:
     assert (await newest(client))["code"] == "bad_request"
 
 
-async def test_a_role_that_does_not_allow_it_is_noted(console: Console, client: httpx.AsyncClient) -> None:
+async def test_requests_refused_because_of_the_role_are_recorded(console: Console, client: httpx.AsyncClient) -> None:
     viewer = await user(client, "db_viewer")
-    async with of(console, auth=viewer) as other:
+    async with client_for(console, auth=viewer) as other:
         assert (await other.post("/v1/redis_acls", json=ACL)).status_code == 403
         assert (await other.get("/v1/audit")).status_code == 403
         assert (await other.get("/v1/audit/check")).status_code == 403
@@ -138,21 +138,23 @@ async def test_a_role_that_does_not_allow_it_is_noted(console: Console, client: 
 
 
 @pytest.mark.parametrize("role", ["cluster_member", "cluster_viewer", "db_member", "user_manager"])
-async def test_only_administrators_see_it(console: Console, client: httpx.AsyncClient, role: str) -> None:
-    async with of(console, auth=await user(client, role)) as other:
+async def test_only_administrators_can_read_the_audit_log(
+    console: Console, client: httpx.AsyncClient, role: str
+) -> None:
+    async with client_for(console, auth=await user(client, role)) as other:
         assert (await other.get("/v1/audit")).status_code == 403
 
 
-async def test_logins_and_their_refusals_are_noted(console: Console, client: httpx.AsyncClient) -> None:
-    page = {"X-Requested-With": "shardboard"}
-    async with of(console, headers=page) as browser:
+async def test_successful_and_refused_sign_ins_are_recorded(console: Console, client: httpx.AsyncClient) -> None:
+    headers = {"X-Requested-With": "shardboard"}
+    async with client_for(console, headers=headers) as browser:
         form = {"username": USER, "password": "wrong"}
         assert (await browser.post("/v1/session", json=form)).status_code == 401
         assert (await browser.post("/v1/session", json={**form, "password": PASSWORD})).status_code == 200
         assert (await browser.post("/v1/redis_acls", json=ACL)).status_code == 200
         assert (await browser.delete("/v1/session")).status_code == 200
-    told = [(line["username"], line["proof"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
-    assert told == [
+    recorded = [(line["username"], line["proof"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
+    assert recorded == [
         (USER, "", "refused", "invalid_credentials"),
         (USER, "password", "done", ""),
         (USER, "session", "done", ""),
@@ -160,14 +162,14 @@ async def test_logins_and_their_refusals_are_noted(console: Console, client: htt
     ]
 
 
-async def test_wrong_credentials_are_noted_for_reads_too(console: Console, client: httpx.AsyncClient) -> None:
-    async with of(console) as other:
-        assert (await other.get("/v1/nodes")).status_code == 401  # said nothing at all
+async def test_reads_with_wrong_credentials_are_recorded(console: Console, client: httpx.AsyncClient) -> None:
+    async with client_for(console) as other:
+        assert (await other.get("/v1/nodes")).status_code == 401  # without credentials
         assert (await other.get("/v1/nodes", auth=("nobody\n", "x"))).status_code == 401
         for sent in ("Bearer sbt_unknown", "JWT a.b.c", "Basic !", "Digest x"):
             assert (await other.get("/v1/nodes", headers={"Authorization": sent})).status_code == 401
-    told = [(line["username"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
-    assert told == [
+    recorded = [(line["username"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
+    assert recorded == [
         ("nobody?", "refused", "invalid_credentials"),
         ("", "refused", "invalid_token"),
         ("", "refused", "invalid_token"),
@@ -176,10 +178,10 @@ async def test_wrong_credentials_are_noted_for_reads_too(console: Console, clien
     ]
 
 
-async def test_service_tokens_are_noted_by_their_name(console: Console, client: httpx.AsyncClient) -> None:
-    wanted = {"name": "deploy", "role": "admin"}
-    token = (await client.post("/v1/service_tokens", json=wanted)).json()["token"]
-    async with of(console, headers={"Authorization": f"Bearer {token}"}) as program:
+async def test_service_tokens_are_recorded_by_name(console: Console, client: httpx.AsyncClient) -> None:
+    body = {"name": "deploy", "role": "admin"}
+    token = (await client.post("/v1/service_tokens", json=body)).json()["token"]
+    async with client_for(console, headers={"Authorization": f"Bearer {token}"}) as program:
         assert (await program.post("/v1/redis_acls", json=ACL)).status_code == 200
     line = await newest(client)
     assert (line["proof"], line["outcome"]) == ("service token", "done")
@@ -187,28 +189,28 @@ async def test_service_tokens_are_noted_by_their_name(console: Console, client: 
     assert all(token not in json.dumps(each) for each in await lines(client))
 
 
-async def test_joins_are_noted_and_failed_ones_too(console: Console, client: httpx.AsyncClient) -> None:
+async def test_failed_joins_are_recorded(console: Console, client: httpx.AsyncClient) -> None:
     facts = {"hostname": "x"}
-    asked = {"token": "sb1.wrong.x", "csr": "x", "addr": "10.9.9.9", "agent_port": 9700, "facts": facts}
-    async with of(console) as agent:
-        assert (await agent.post("/v1/bootstrap/join", json=asked)).status_code in (400, 401)
+    body = {"token": "sb1.wrong.x", "csr": "x", "addr": "10.9.9.9", "agent_port": 9700, "facts": facts}
+    async with client_for(console) as agent:
+        assert (await agent.post("/v1/bootstrap/join", json=body)).status_code in (400, 401)
     line = await newest(client)
     assert (line["path"], line["outcome"] in ("refused", "failed")) == ("/v1/bootstrap/join", True)
 
 
-async def test_reads_of_secrets_are_noted(
+async def test_reads_of_secrets_are_recorded(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
     before = len(await lines(client))
     await client.get("/v1/bdbs")
-    assert len(await lines(client)) == before  # there are none yet
+    assert len(await lines(client)) == before  # the database has no secrets yet
     async with console.store.begin() as session:
         await session.execute(text('UPDATE bdbs SET config = \'{"authentication_redis_pass": "geheim"}\''))
     await client.get("/v1/bdbs/1", params={"fields": "uid,name"})
     assert len(await lines(client)) == before
     viewer = await user(client, "db_viewer")
-    async with of(console, auth=viewer) as other:
+    async with client_for(console, auth=viewer) as other:
         await other.get("/v1/bdbs")
     before = len(await lines(client))
     await client.get("/v1/bdbs")
@@ -221,44 +223,46 @@ async def test_reads_of_secrets_are_noted(
     assert "geheim" not in json.dumps(found)
 
 
-async def test_a_flood_of_refusals_does_not_fill_the_store(
+async def test_repeated_refusals_are_summarized(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
     monkeypatch.setattr("shardboard.services.logins.time.monotonic", lambda: now)
-    async with of(console) as other:
+    async with client_for(console) as other:
         for _ in range(60):
             assert (await other.delete("/v1/bdbs/1")).status_code == 401
         assert len(await lines(client)) == 1 + 20
-        await client.delete("/v1/redis_acls/77")  # from elsewhere: it is listed
+        await client.delete("/v1/redis_acls/77")  # from another address: recorded
         assert len(await lines(client)) == 1 + 20 + 1
         now = 31.0
         await other.delete("/v1/bdbs/1")
     assert "40 more since the last recorded one." in (await newest(client))["detail"]
 
 
-async def test_nobody_hides_refusals_of_a_user_at_the_same_place(console: Console, client: httpx.AsyncClient) -> None:
+async def test_anonymous_refusals_do_not_hide_those_of_a_user_at_the_same_address(
+    console: Console, client: httpx.AsyncClient
+) -> None:
     viewer = await user(client, "db_viewer")
-    async with of(console) as stranger:
+    async with client_for(console) as stranger:
         for _ in range(30):
             await stranger.delete("/v1/bdbs/1")
-    async with of(console, auth=viewer) as other:
+    async with client_for(console, auth=viewer) as other:
         assert (await other.post("/v1/redis_acls", json=ACL)).status_code == 403
     assert (await newest(client))["username"] == "db_viewer@example.org"
 
 
-def test_budgets_are_bounded_and_floods_from_everywhere_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_budgets_and_total_refusals_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("shardboard.services.logins.time.monotonic", lambda: now)
     budgets = audited._Budgets()
-    listed = [budgets.spend(("place", str(number))) for number in range(1_500)]
-    assert [told for told, _ in listed] == [True] * 1_000 + [False] * 500
+    results = [budgets.spend(("place", str(number))) for number in range(1_500)]
+    assert [is_recorded for is_recorded, _ in results] == [True] * 1_000 + [False] * 500
     assert len(budgets._by_key) == audited._MAX_BUDGETS
     now = 10.0
     assert budgets.spend(("place", "another")) == (True, 500)
 
 
-async def test_a_dry_run_hides_nothing_else(
+async def test_refusals_and_reads_of_secrets_in_dry_runs_are_recorded(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
@@ -267,7 +271,7 @@ async def test_a_dry_run_hides_nothing_else(
         assert row is not None
         row.config = {**row.config, "authentication_redis_pass": "geheim"}
     before = len(await lines(client))
-    async with of(console, headers={"X-Requested-With": "shardboard"}) as other:
+    async with client_for(console, headers={"X-Requested-With": "shardboard"}) as other:
         form = {"username": USER, "password": "wrong"}
         assert (await other.post("/v1/session?dry_run=1", json=form)).status_code == 401
         assert (await other.delete("/v1/users/1?dry_run=1")).status_code == 401
@@ -287,7 +291,7 @@ async def test_a_dry_run_hides_nothing_else(
     assert found[4]["detail"] == found[3]["detail"] == shown
 
 
-async def test_orders_without_an_event_are_noted_in_their_transaction(
+async def test_actions_without_an_event_are_recorded_in_their_transaction(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
@@ -304,7 +308,7 @@ async def test_orders_without_an_event_are_noted_in_their_transaction(
     assert line["detail"].startswith("Requested: Fail over 1 shard of ")
 
 
-async def test_the_port_of_metrics_notes_refusals(console: Console, client: httpx.AsyncClient) -> None:
+async def test_refusals_at_the_metrics_port_are_recorded(console: Console, client: httpx.AsyncClient) -> None:
     transport = httpx.ASGITransport(prometheus.create_app(console), client=("198.51.100.7", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://metrics", auth=(USER, "wrong")) as scraper:
         assert (await scraper.get("/metrics")).status_code == 401
@@ -312,15 +316,15 @@ async def test_the_port_of_metrics_notes_refusals(console: Console, client: http
     assert (line["username"], line["proof"], line["source"], line["outcome"]) == (USER, "", "198.51.100.7", "refused")
 
 
-async def test_one_check_at_a_time(console: Console, client: httpx.AsyncClient) -> None:
+async def test_only_one_check_runs_at_a_time(console: Console, client: httpx.AsyncClient) -> None:
     async with console.auditing:
         reply = await client.get("/v1/audit/check")
     assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
 
 
-async def test_changes_at_the_same_time_make_one_chain(client: httpx.AsyncClient) -> None:
-    wanted = [{"name": f"list-{number}", "acl": "+@read ~*"} for number in range(20)]
-    replies = await asyncio.gather(*(client.post("/v1/redis_acls", json=each) for each in wanted))
+async def test_concurrent_changes_form_one_chain(client: httpx.AsyncClient) -> None:
+    bodies = [{"name": f"list-{number}", "acl": "+@read ~*"} for number in range(20)]
+    replies = await asyncio.gather(*(client.post("/v1/redis_acls", json=each) for each in bodies))
     assert {reply.status_code for reply in replies} == {200}
     assert [line["uid"] for line in await lines(client)] == list(range(1, 22))
     assert await check(client) == {"whole": True, "lines": 21, "first_uid": 1, "last_uid": 21, "faults": []}
@@ -338,25 +342,25 @@ async def test_changes_at_the_same_time_make_one_chain(client: httpx.AsyncClient
         (INSERTED, "Line 9 is from after the end of the audit log."),
     ],
 )
-async def test_whoever_writes_to_the_store_shows(
+async def test_direct_changes_of_the_store_are_detected(
     console: Console, client: httpx.AsyncClient, attack: str, fault: str
 ) -> None:
     for number in range(4):
         await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
     assert (await check(client))["whole"]
-    await attacked(console, attack)
+    await write_to_store(console, attack)
     found = await check(client)
     assert not found["whole"]
     assert fault in found["faults"]
 
 
 @pytest.mark.parametrize("attack", ["DELETE FROM audit_chain", "DELETE FROM audit_chain; DELETE FROM audit_lines"])
-async def test_a_trail_without_its_end_goes_on_and_says_so(
+async def test_log_without_its_end_continues_and_the_loss_is_detected(
     console: Console, client: httpx.AsyncClient, attack: str
 ) -> None:
     for number in range(2):
         await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
-    await attacked(console, attack)
+    await write_to_store(console, attack)
     for number in range(2):
         assert (await client.post("/v1/redis_acls", json={"name": f"more-{number}", "acl": "+@read ~*"})).is_success
         assert not (await check(client))["whole"]
@@ -365,8 +369,8 @@ async def test_a_trail_without_its_end_goes_on_and_says_so(
     assert "created again" in (await check(client))["faults"][0]
 
 
-async def test_without_its_key_nothing_is_changed(console: Console, client: httpx.AsyncClient) -> None:
-    await attacked(console, "UPDATE cluster SET audit_key = NULL")
+async def test_changes_are_refused_without_the_audit_key(console: Console, client: httpx.AsyncClient) -> None:
+    await write_to_store(console, "UPDATE cluster SET audit_key = NULL")
     assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 500
     assert all(acl["name"] != "readers" for acl in (await client.get("/v1/redis_acls")).json())
     assert (await check(client))["faults"] == ["The key of the audit log was removed from the store."]
@@ -376,7 +380,7 @@ async def test_without_its_key_nothing_is_changed(console: Console, client: http
     assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 200
 
 
-async def test_pages_and_filters(console: Console, client: httpx.AsyncClient) -> None:
+async def test_lines_are_paged_and_filtered(console: Console, client: httpx.AsyncClient) -> None:
     for number in range(5):
         await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
     await client.delete("/v1/redis_acls/77")
@@ -395,7 +399,7 @@ async def test_pages_and_filters(console: Console, client: httpx.AsyncClient) ->
     assert (await client.get("/v1/audit", params={"text": "\0", "username": "\0"})).status_code == 200
 
 
-async def test_export_has_every_line_in_its_order(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_export_contains_all_lines_in_order(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardboard.queries.audit.AT_ONCE", 2)
     for number in range(4):
         await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
@@ -408,7 +412,7 @@ async def test_export_has_every_line_in_its_order(client: httpx.AsyncClient, mon
     assert len((await client.get("/v1/audit/export", params={"stime": "2020-01-01"})).text.splitlines()) == 5
 
 
-async def test_who_reads_an_export_slowly_keeps_nothing_of_the_store(
+async def test_slowly_read_export_holds_no_database_connection(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shardboard.queries.audit.AT_ONCE", 1)

@@ -1,4 +1,4 @@
-"""Bad input gives the status and code of the reference and leaves nothing behind."""
+"""Tests that bad input is answered with the status and code of the Redis Enterprise REST API, and stores nothing."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ def raw(body: str, status: int, code: str, name: str) -> Any:
 BODIES = [
     raw("", 400, "bad_request", "empty"),
     raw("{", 400, "bad_request", "broken JSON"),
-    raw('{"name": "db", "memory_size": 1e', 400, "bad_request", "cut off"),
+    raw('{"name": "db", "memory_size": 1e', 400, "bad_request", "truncated"),
     raw("[]", 400, "bad_request", "list"),
     raw('"db"', 400, "bad_request", "text"),
     raw("null", 400, "bad_request", "null"),
@@ -41,7 +41,7 @@ BODIES = [
     raw('{"name": "db", "memory_size": ' + "9" * 5000 + "}", 400, "bad_request", "5000 digits"),
     raw('{"name": "db", "memory_size": NaN}', 400, "bad_request", "NaN"),
     raw('{"name": "db", "memory_size": 100000000, "x": ' + "[" * 60 + "]" * 60 + "}", 400, "bad_request", "deep field"),
-    raw('{"name": "db", "memory_size": 100000000, "x": "\\ud800"}', 400, "bad_request", "half a character"),
+    raw('{"name": "db", "memory_size": 100000000, "x": "\\ud800"}', 400, "bad_request", "unpaired surrogate"),
     raw(
         '{"name": "db", "memory_size": 100000000, "tags": [{"key": "\\u0000", "value": ""}]}', 400, "bad_request", "NUL"
     ),
@@ -115,44 +115,44 @@ async def post(client: httpx.AsyncClient, body: str | bytes) -> httpx.Response:
 
 @pytest.fixture
 async def occupied(client: httpx.AsyncClient, nodes: list[Node]) -> None:
-    """A database that holds uid 7 and port 12345."""
+    """A database that uses uid 7 and port 12345."""
     reply = await client.post("/v1/bdbs", json={**GOOD, "uid": 7, "port": 12345})
     assert reply.status_code == 200
 
 
 @pytest.mark.usefixtures("occupied")
-async def test_refused_and_nothing_left_behind(client: httpx.AsyncClient, console: Console) -> None:
+async def test_bad_bodies_are_refused_without_changes(client: httpx.AsyncClient, console: Console) -> None:
     assert len(BODIES) >= 50
     before = await rows(console)
     for parameters in BODIES:
         body, status, code = parameters.values
         reply = await post(client, body)
-        answer = reply.json()
-        assert (reply.status_code, answer["error_code"]) == (status, code), (parameters.id, answer)
-        assert answer["description"] == answer["message"]
-        assert answer["description"].endswith("."), answer
-        assert "Input should" not in answer["description"]
+        error = reply.json()
+        assert (reply.status_code, error["error_code"]) == (status, code), (parameters.id, error)
+        assert error["description"] == error["message"]
+        assert error["description"].endswith("."), error
+        assert "Input should" not in error["description"]
         assert reply.headers["cluster-state-id"]
     assert await rows(console) == before
 
 
 @pytest.mark.usefixtures("occupied")
-async def test_dry_run_refuses_the_same(client: httpx.AsyncClient) -> None:
+async def test_dry_run_refuses_bad_bodies(client: httpx.AsyncClient) -> None:
     reply = await client.post("/v1/bdbs?dry_run", json={**GOOD, "port": 12345})
     assert (reply.status_code, reply.json()["error_code"]) == (406, "port_unavailable")
 
 
-async def test_body_over_the_limit(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+async def test_body_over_the_limit_is_refused(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
     before = await rows(console)
     large = json.dumps({**GOOD, "note": "x" * 1_100_000}).encode()
-    announced = await post(client, large)
+    with_length = await post(client, large)
 
     async def streamed() -> Any:
         for start in range(0, len(large), 65536):
             yield large[start : start + 65536]
 
-    counted = await client.post("/v1/bdbs", content=streamed(), headers={"Content-Type": "application/json"})
-    for reply in (announced, counted):
+    without_length = await client.post("/v1/bdbs", content=streamed(), headers={"Content-Type": "application/json"})
+    for reply in (with_length, without_length):
         assert (reply.status_code, reply.json()["error_code"]) == (413, "body_too_large")
         assert reply.headers["cluster-state-id"]
     assert await rows(console) == before
@@ -161,15 +161,15 @@ async def test_body_over_the_limit(client: httpx.AsyncClient, console: Console, 
 @pytest.mark.parametrize(
     "auth", [None, ("admin@example.org", "wrong"), ("nobody@example.org", "correct horse battery")]
 )
-async def test_no_or_wrong_credentials(
+async def test_missing_or_wrong_credentials_are_refused(
     client: httpx.AsyncClient, console: Console, nodes: list[Node], auth: tuple[str, str] | None
 ) -> None:
     client.auth = httpx.BasicAuth(*auth) if auth else None
     reply = await client.post("/v1/bdbs", json=GOOD)
     assert reply.status_code == 401
     assert reply.json()["error_code"]
-    counted = await rows(console)
-    assert (counted["bdbs"], counted["shards"], counted["actions"]) == (0, 0, 0)
+    counts = await rows(console)
+    assert (counts["bdbs"], counts["shards"], counts["actions"]) == (0, 0, 0)
 
 
 async def test_replication_needs_two_nodes(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
@@ -181,7 +181,7 @@ async def test_replication_needs_two_nodes(client: httpx.AsyncClient, console: C
     assert reply.json()["field"] == "replication"
 
 
-async def test_no_node_at_all(client: httpx.AsyncClient, console: Console) -> None:
+async def test_creation_without_nodes_is_refused(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/bdbs", json=GOOD)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "insufficient_resources")
     assert (await rows(console))["bdbs"] == 0

@@ -1,4 +1,4 @@
-"""Commands to a database, for scripts that wait until one answers."""
+"""Tests of sending commands to a database, which scripts use to wait until it answers."""
 
 import httpx
 import pytest
@@ -12,7 +12,7 @@ from shardboard.state.nodes import Node
 PATH = "/v1/bdbs/1/command"
 
 
-async def test_all_primaries_are_asked(
+async def test_command_is_sent_to_all_primaries(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
@@ -22,7 +22,7 @@ async def test_all_primaries_are_asked(
 
 
 @pytest.mark.parametrize("command", ["FLUSHALL", "CONFIG GET masterauth", "", "PING PONG", "DEBUG SLEEP 60"])
-async def test_others_are_refused(
+async def test_other_commands_are_refused(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node], command: str
 ) -> None:
     await pairs.active(console, agents)
@@ -31,7 +31,7 @@ async def test_others_are_refused(
     assert agents.commands == []
 
 
-async def test_a_pair_without_a_primary_is_not_passed_over(
+async def test_pair_without_a_primary_is_an_error(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
@@ -43,7 +43,7 @@ async def test_a_pair_without_a_primary_is_not_passed_over(
     assert (reply.status_code, reply.json()["error_code"]) == (409, "shard_unreachable")
 
 
-async def test_a_shard_that_does_not_answer(
+async def test_unreachable_shard_is_an_error(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)

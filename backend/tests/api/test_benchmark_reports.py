@@ -1,4 +1,4 @@
-"""Documents and comparisons of a run that has ended."""
+"""Tests of reports and comparisons of completed benchmark runs."""
 
 import csv
 import io
@@ -17,8 +17,10 @@ from shardboard.state.benchmarks import Benchmark, BenchmarkLoad, Told
 pytestmark = pytest.mark.store_in_all
 
 
-async def ended(console: Console, uid: int, rates: list[int], name: str = "run <b> | x", size: int = 32) -> None:
-    """A run of one phase with a repetition for each rate."""
+async def add_completed_run(
+    console: Console, uid: int, rates: list[int], name: str = "run <b> | x", size: int = 32
+) -> None:
+    """Store a completed run of one phase with a repetition for each rate."""
     now = datetime.now(UTC)
     results = []
     async with console.store.begin() as session:
@@ -35,13 +37,13 @@ async def ended(console: Console, uid: int, rates: list[int], name: str = "run <
                     node_uid=1,
                     status="ended",
                     began=load_double.begin(now.timestamp()),
-                    ended=last,
+                    add_completed_run=last,
                 )
             )
-            await benchmarks.add_seconds(session, [Told(load, line, said) for line, said in enumerate(lines, 1)])
+            await benchmarks.add_seconds(session, [Told(load, line, content) for line, content in enumerate(lines, 1)])
             await benchmarks.keep_report(session, load, f'{{"ALL STATS": {repetition}}}')
-            found = benchmark_results.result(lines, [load_double.begin(1.0)], [last])
-            results.append({"phase": 0, "phase_name": "measure", "repetition": repetition, **found})
+            result = benchmark_results.result(lines, [load_double.begin(1.0)], [last])
+            results.append({"phase": 0, "phase_name": "measure", "repetition": repetition, **result})
         sla = {"p99_ms": 1.0}
         session.add(
             Benchmark(
@@ -80,8 +82,8 @@ async def report(client: httpx.AsyncClient, kind: str) -> httpx.Response:
     return reply
 
 
-async def test_documents(client: httpx.AsyncClient, console: Console) -> None:
-    await ended(console, 1, [1000, 1010])
+async def test_report_formats(client: httpx.AsyncClient, console: Console) -> None:
+    await add_completed_run(console, 1, [1000, 1010])
     text = (await report(client, "markdown")).text
     assert "# Benchmark 1: run <b> \\| x" in text
     assert "| 1 ms average latency | 1,010 | 0.2 | 0.2 |" in text
@@ -91,40 +93,40 @@ async def test_documents(client: httpx.AsyncClient, console: Console) -> None:
     page = await report(client, "html")
     assert "run &lt;b&gt; | x" in page.text
     assert page.text.count("<svg") == 4
-    assert "http" not in page.text, "it needs nothing else"
-    whole = (await report(client, "json")).json()
-    assert len(whole["series"]) == len(whole["benchmark"]["summary"]["results"]) == 2
+    assert "http" not in page.text, "the page must not refer to external resources"
+    report_json = (await report(client, "json")).json()
+    assert len(report_json["series"]) == len(report_json["benchmark"]["summary"]["results"]) == 2
     assert (await report(client, "memtier")).json() == {"ALL STATS": 1}
 
 
-async def test_side_by_side(client: httpx.AsyncClient, console: Console) -> None:
-    await ended(console, 1, [1000, 1010, 990])
-    await ended(console, 2, [1500, 1510, 1490], size=500)
-    found = (await client.get("/v1/benchmarks/compare", params={"uids": "1,2"})).json()
-    assert [run["repetitions"] for run in found["runs"]] == [3, 3]
-    [setting] = found["settings"]
+async def test_runs_are_compared(client: httpx.AsyncClient, console: Console) -> None:
+    await add_completed_run(console, 1, [1000, 1010, 990])
+    await add_completed_run(console, 2, [1500, 1510, 1490], size=500)
+    comparison = (await client.get("/v1/benchmarks/compare", params={"uids": "1,2"})).json()
+    assert [run["repetitions"] for run in comparison["runs"]] == [3, 3]
+    [setting] = comparison["settings"]
     assert setting == {
         "name": "phases.0.workload.data_size",
         "label": "Phase 1, measure: data size",
         "values": [32, 500],
     }
-    assert [[point["percentile"] for point in run["percentiles"]][-1] for run in found["runs"]] == [100, 100]
-    [difference] = next(each for each in found["figures"] if each["name"] == "ops_per_second")["differences"]
+    assert [[point["percentile"] for point in run["percentiles"]][-1] for run in comparison["runs"]] == [100, 100]
+    [difference] = next(each for each in comparison["figures"] if each["name"] == "ops_per_second")["differences"]
     assert (difference["ratio"], difference["stands_out"]) == (1.5, True)
     for wrong, status in (("1", 400), ("1,x", 400), ("1,2,3,4,5,6,7", 400), ("1,9", 404)):
         assert (await client.get("/v1/benchmarks/compare", params={"uids": wrong})).status_code == status
 
 
-async def test_meanwhile(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
-    await ended(console, 1, [1000])
-    found: dict[str, Any] = (await client.get("/v1/benchmarks/1/meanwhile")).json()
-    assert (found["uid"], found["events"]) == (1, [])
-    assert found["bdbs"]["metrics"][0] == "total_req"
+async def test_cluster_data_of_a_run(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
+    await add_completed_run(console, 1, [1000])
+    body: dict[str, Any] = (await client.get("/v1/benchmarks/1/meanwhile")).json()
+    assert (body["uid"], body["events"]) == (1, [])
+    assert body["bdbs"]["metrics"][0] == "total_req"
     assert (await client.get("/v1/benchmarks/2/meanwhile")).status_code == 404
     assert (await client.get("/v1/benchmarks/2/report")).status_code == 404
 
 
-async def test_published_scenarios(client: httpx.AsyncClient) -> None:
+async def test_published_scenarios_are_returned(client: httpx.AsyncClient) -> None:
     [first, *_] = (await client.get("/v1/benchmarks/scenarios", params={"scale": 0.001})).json()
     assert (await client.get(f"/v1/benchmarks/scenarios/{first['name']}", params={"scale": 0.001})).json() == first
     assert first["order"]["phases"][0]["workload"] != first["full"]["phases"][0]["workload"]

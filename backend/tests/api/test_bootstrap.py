@@ -1,4 +1,4 @@
-"""First set-up over HTTP. It requires the initial administrator's password, wherever the request comes from."""
+"""Tests of the first setup over HTTP. It requires the initial administrator's password, regardless of the source address."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ VALIDATE = "/v1/bootstrap/validate/create_cluster"
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings without an administrator's password, so that the first start generates one."""
+    """Settings without an administrator password, so that the first start generates one."""
     return generated_password(settings, monkeypatch)
 
 
@@ -44,10 +44,10 @@ async def state_of(client: httpx.AsyncClient) -> str:
 @pytest.mark.parametrize("path", [CREATE, "/v1/bootstrap"])
 async def test_administrator_creates_the_cluster_once(console: Console, path: str) -> None:
     async with caller(console, "192.0.2.1", auth=(USER, PASSWORD)) as remote:
-        shown = (await remote.get("/v1/bootstrap")).json()
-        assert shown["bootstrap_status"]["state"] == "idle"
-        assert shown["local_node_info"]["available_addresses"] == shown["local_node_info"]["available_addrs"]
-        assert shown["local_node_info"]["uid"] == "1"
+        bootstrap = (await remote.get("/v1/bootstrap")).json()
+        assert bootstrap["bootstrap_status"]["state"] == "idle"
+        assert bootstrap["local_node_info"]["available_addresses"] == bootstrap["local_node_info"]["available_addrs"]
+        assert bootstrap["local_node_info"]["uid"] == "1"
         reply = await remote.post(path, json=BODY)
         assert reply.status_code == 200, reply.text
         assert reply.json()["bootstrap_status"]["state"] == "completed"
@@ -78,8 +78,8 @@ async def test_no_address_replaces_the_password(
         reply = await other.post(path, json=BODY)
         assert reply.status_code == 401
         assert "initial administrator" in reply.json()["description"]
-        shown = (await other.get("/v1/bootstrap")).json()
-        assert (shown["bootstrap_status"]["state"], shown["local_node_info"]) == ("idle", {})
+        bootstrap = (await other.get("/v1/bootstrap")).json()
+        assert (bootstrap["bootstrap_status"]["state"], bootstrap["local_node_info"]) == ("idle", {})
         other.auth = (USER, PASSWORD)
         assert (await other.get("/v1/users")).status_code == 200
 
@@ -92,17 +92,17 @@ async def test_wrong_credentials_are_refused(console: Console, login: tuple[str,
         assert await state_of(local) == "idle"
 
 
-async def test_guessing_is_limited_as_for_every_login(console: Console) -> None:
+async def test_guessing_is_limited_as_for_every_sign_in(console: Console) -> None:
     async with caller(console, "127.0.0.1", auth=(USER, "wrong password")) as local:
         for _ in range(5):
             assert (await local.post(CREATE, json=BODY)).status_code == 401
         local.auth = (USER, PASSWORD)
-        assert (await local.post(CREATE, json=BODY)).status_code == 401, "the right password waits, too"
+        assert (await local.post(CREATE, json=BODY)).status_code == 401, "the correct password is delayed as well"
     async with caller(console, "192.0.2.1", auth=(USER, PASSWORD)) as other:
         assert (await other.post(CREATE, json=BODY)).status_code == 200
 
 
-async def test_a_configured_administrator_makes_the_cluster_exist(console: Console, settings: Settings) -> None:
+async def test_configured_administrator_completes_the_bootstrap(console: Console, settings: Settings) -> None:
     configured = settings.model_copy(update={"admin_password": SecretStr(PASSWORD)})
     async with console.store.begin() as session:
         await first_start(session, configured)
@@ -117,7 +117,7 @@ async def test_a_configured_administrator_makes_the_cluster_exist(console: Conso
 
 
 @pytest.mark.parametrize("path", ["/v1/session", "/v1/users/authorize"])
-async def test_the_first_sign_in_makes_the_cluster_exist(console: Console, path: str) -> None:
+async def test_first_sign_in_completes_the_bootstrap(console: Console, path: str) -> None:
     async with caller(console, "192.0.2.1", "https://console") as browser:
         assert (await browser.post(path, json={"username": USER, "password": "wrong password"})).status_code == 401
         assert await state_of(browser) == "idle"
@@ -127,10 +127,10 @@ async def test_the_first_sign_in_makes_the_cluster_exist(console: Console, path:
         assert (await local.post(CREATE, json=BODY)).status_code == 409
 
 
-async def test_earlier_sign_ins_count_after_an_upgrade(console: Console, settings: Settings) -> None:
+async def test_earlier_sign_ins_complete_the_bootstrap_after_an_upgrade(console: Console, settings: Settings) -> None:
     async with caller(console, "192.0.2.1", "https://console") as browser:
         await browser.post("/v1/session", json={"username": USER, "password": PASSWORD})
-        async with console.store.begin() as session:  # as a release before would have left it
+        async with console.store.begin() as session:  # the state of an earlier release
             (await cluster.load_for_update(session)).bootstrap_state = "idle"
         assert await state_of(browser) == "idle"
         async with console.store.begin() as session:
@@ -138,15 +138,15 @@ async def test_earlier_sign_ins_count_after_an_upgrade(console: Console, setting
         assert await state_of(browser) == "completed"
 
 
-async def test_machine_is_described_to_users_only(client: httpx.AsyncClient, console: Console) -> None:
+async def test_machine_is_described_only_to_users(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.get("/v1/bootstrap")).json()["local_node_info"]["cores"] > 0
     client.auth = None
     assert (await client.get("/v1/bootstrap")).json()["local_node_info"] == {}
 
 
-async def test_one_administrator_is_left(client: httpx.AsyncClient, console: Console) -> None:
+async def test_bootstrap_replaces_the_initial_administrator(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.post(CREATE, json=BODY)).status_code == 200
-    assert (await client.get("/v1/users")).status_code == 401, "the first start's"
+    assert (await client.get("/v1/users")).status_code == 401, "the initial administrator no longer exists"
     client.auth = ("first@example.org", "a long password")
     assert [user["email"] for user in (await client.get("/v1/users")).json()] == ["first@example.org"]
 
@@ -164,13 +164,15 @@ async def test_one_administrator_is_left(client: httpx.AsyncClient, console: Con
         ({"action": "join_cluster"}, 406, "config_error"),
     ],
 )
-async def test_refused(client: httpx.AsyncClient, changes: dict[str, Any], status: int, code: str) -> None:
+async def test_invalid_bootstrap_requests_are_refused(
+    client: httpx.AsyncClient, changes: dict[str, Any], status: int, code: str
+) -> None:
     reply = await client.post("/v1/bootstrap", json={**BODY, **changes})
     assert (reply.status_code, reply.json()["error_code"]) == (status, code)
     assert await state_of(client) == "idle"
 
 
-async def test_validation_does_nothing(client: httpx.AsyncClient) -> None:
+async def test_validation_stores_nothing(client: httpx.AsyncClient) -> None:
     assert (await client.post(VALIDATE, json=BODY)).status_code == 200
     assert await state_of(client) == "idle"
     for wrong in ({"cluster": {"name": "no_host"}}, {"credentials": {"username": "a:b", "password": "a long one"}}):
