@@ -1,4 +1,4 @@
-"""Certificates over HTTP: told without keys, replaced by administrators."""
+"""Tests of certificates over HTTP: returned without keys, and replaced by administrators."""
 
 import httpx
 import pytest
@@ -13,25 +13,25 @@ GOOD = {"name": "db", "memory_size": 2**30}
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
-async def test_certificates_are_told_without_keys(client: httpx.AsyncClient) -> None:
+async def test_certificates_are_returned_without_keys(client: httpx.AsyncClient) -> None:
     uid = (await client.post("/v1/bdbs", json=GOOD)).json()["uid"]
     reply = await client.get("/v1/cluster/certificates")
     assert reply.status_code == 200
     assert "PRIVATE" not in reply.text
-    told = reply.json()
-    [of_bdb] = told["data_internode_encryption"]
-    assert of_bdb["uid"] == uid
-    certificate = x509.load_pem_x509_certificate(of_bdb["certificate"].encode())
-    assert f"{certificate.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}" == of_bdb["valid_until"]
-    own = x509.load_pem_x509_certificate(told["api_cert"].encode())
-    own.verify_directly_issued_by(x509.load_pem_x509_certificate(told["ca_cert"].encode()))
+    certificates = reply.json()
+    [bdb_certificate] = certificates["data_internode_encryption"]
+    assert bdb_certificate["uid"] == uid
+    certificate = x509.load_pem_x509_certificate(bdb_certificate["certificate"].encode())
+    assert f"{certificate.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}" == bdb_certificate["valid_until"]
+    own = x509.load_pem_x509_certificate(certificates["api_cert"].encode())
+    own.verify_directly_issued_by(x509.load_pem_x509_certificate(certificates["ca_cert"].encode()))
 
 
 @pytest.mark.parametrize("body", [None, {}, {"name": "data_internode_encryption"}])
-async def test_those_of_databases_are_replaced(client: httpx.AsyncClient, body: dict[str, str] | None) -> None:
+async def test_database_certificates_are_replaced(client: httpx.AsyncClient, body: dict[str, str] | None) -> None:
     await client.post("/v1/bdbs", json=GOOD)
-    in_clear = GOOD | {"name": "clear", "data_internode_encryption": False}
-    assert (await client.post("/v1/bdbs", json=in_clear)).status_code == 200
+    unencrypted = GOOD | {"name": "clear", "data_internode_encryption": False}
+    assert (await client.post("/v1/bdbs", json=unencrypted)).status_code == 200
     before = (await client.get("/v1/cluster/certificates")).json()["data_internode_encryption"]
     reply = await client.post("/v1/cluster/certificates/rotate", json=body)
     assert (reply.status_code, reply.json()) == (200, {"databases": 1})
@@ -40,29 +40,29 @@ async def test_those_of_databases_are_replaced(client: httpx.AsyncClient, body: 
     assert before[0]["certificate"] != after[0]["certificate"]
 
 
-async def test_their_authorities_are_replaced_in_steps(client: httpx.AsyncClient) -> None:
+async def test_database_cas_are_replaced_in_steps(client: httpx.AsyncClient) -> None:
     await client.post("/v1/bdbs", json=GOOD)
     [before] = (await client.get("/v1/cluster/certificates")).json()["data_internode_encryption"]
     reply = await client.post("/v1/cluster/certificates/rotate", json={"authority": True})
     assert (reply.status_code, reply.json()) == (200, {"databases": 1})
     [after] = (await client.get("/v1/cluster/certificates")).json()["data_internode_encryption"]
     assert (before["replacing"], after["replacing"]) == ("", "announced")
-    assert before["authority"] == after["authority"], "until all trust the next one, too"
+    assert before["authority"] == after["authority"], "until all shards trust the next CA as well"
     authority = x509.load_pem_x509_certificate(before["certificate"].encode()).issuer.rfc4514_string()
     assert "Shardboard database" in authority
     assert len(before["authority"]) == 64
-    said = (await client.get("/v1/logs")).json()
-    assert [event["description"] for event in said if event["type"] == "certificates_rotated"] == [
+    logs = (await client.get("/v1/logs")).json()
+    assert [event["description"] for event in logs if event["type"] == "certificates_rotated"] == [
         "New CAs for the shards of 1 database were requested."
     ]
 
 
-async def test_others_cannot_be_replaced_so(client: httpx.AsyncClient) -> None:
+async def test_other_certificates_cannot_be_rotated(client: httpx.AsyncClient) -> None:
     reply = await client.post("/v1/cluster/certificates/rotate", json={"name": "api"})
     assert (reply.status_code, reply.json()["error_code"]) == (403, "not_supported")
 
 
-async def test_a_database_is_encrypted_unless_it_or_the_policy_says_otherwise(client: httpx.AsyncClient) -> None:
+async def test_database_is_encrypted_unless_disabled_by_it_or_the_policy(client: httpx.AsyncClient) -> None:
     async def encrypted(**fields: object) -> bool:
         bdb = (await client.post("/v1/bdbs", params={"dry_run": "true"}, json=GOOD | fields)).json()
         return bool(bdb["data_internode_encryption"])
@@ -74,27 +74,27 @@ async def test_a_database_is_encrypted_unless_it_or_the_policy_says_otherwise(cl
     assert await encrypted(data_internode_encryption=True)
 
 
-async def test_it_stays_as_it_was_created(client: httpx.AsyncClient) -> None:
+async def test_encryption_cannot_be_changed_after_creation(client: httpx.AsyncClient) -> None:
     uid = (await client.post("/v1/bdbs", json=GOOD)).json()["uid"]
     reply = await client.put(f"/v1/bdbs/{uid}", json={"data_internode_encryption": False})
     assert reply.status_code in (406, 409)
     assert "shard_certificates" not in (await client.get(f"/v1/bdbs/{uid}")).text
 
 
-async def test_one_of_ones_own_for_the_page(client: httpx.AsyncClient, console: Console) -> None:
+async def test_custom_console_certificate_is_installed_and_removed(client: httpx.AsyncClient, console: Console) -> None:
     signed = sign("mine", names=("console.example.com", "b.example.com"))
     body = {"certificates": [{"name": name, "certificate": signed.pem, "key": signed.key} for name in ("api", "cm")]}
     dry = await client.put("/v1/cluster/certificates", params={"dry_run": "true"}, json=body)
     assert (dry.status_code, console.certificate.source) == (200, "own")
     reply = await client.put("/v1/cluster/certificates", json=body)
     assert (reply.status_code, reply.json()) == (200, dry.json())
-    told = (await client.get("/v1/cluster/certificates")).json()
-    assert told["console"] == reply.json()
-    assert (told["console"]["source"], told["console"]["names"]) == (
+    certificates = (await client.get("/v1/cluster/certificates")).json()
+    assert certificates["console"] == reply.json()
+    assert (certificates["console"]["source"], certificates["console"]["names"]) == (
         "installed",
         ["b.example.com", "console.example.com"],
     )
-    assert told["api_cert"] == told["cm_cert"] == told["metrics_exporter_cert"] == signed.pem
+    assert certificates["api_cert"] == certificates["cm_cert"] == certificates["metrics_exporter_cert"] == signed.pem
     async with console.store.read() as session:
         [event] = await session.scalars(select(Event).where(Event.type == "certificate_installed"))
     assert "console.example.com" in event.description
@@ -105,7 +105,7 @@ async def test_one_of_ones_own_for_the_page(client: httpx.AsyncClient, console: 
     assert (await client.delete("/v1/cluster/certificates/nobody")).status_code == 404
 
 
-async def test_the_older_call(client: httpx.AsyncClient, console: Console) -> None:
+async def test_update_cert_installs_a_certificate(client: httpx.AsyncClient, console: Console) -> None:
     signed = sign("mine")
     body = {"name": "metrics_exporter", "certificate": signed.pem, "key": signed.key}
     assert (await client.put("/v1/cluster/update_cert", json=body)).status_code == 200
@@ -113,14 +113,16 @@ async def test_the_older_call(client: httpx.AsyncClient, console: Console) -> No
 
 
 @pytest.mark.parametrize("name", ["proxy", "syncer", "nobody", ""])
-async def test_names_that_are_none(client: httpx.AsyncClient, console: Console, name: str) -> None:
+async def test_unsupported_certificate_names_are_refused(
+    client: httpx.AsyncClient, console: Console, name: str
+) -> None:
     signed = sign("mine")
     body = {"name": name, "certificate": signed.pem, "key": signed.key}
     reply = await client.put("/v1/cluster/update_cert", json=body)
     assert (reply.status_code, reply.json()["error_code"], console.certificate.source) == (403, "not_supported", "own")
 
 
-async def test_bad_ones_change_nothing(client: httpx.AsyncClient, console: Console) -> None:
+async def test_invalid_certificates_are_refused_without_changes(client: httpx.AsyncClient, console: Console) -> None:
     signed, other = sign("mine"), sign("other")
     good = {"name": "api", "certificate": signed.pem, "key": signed.key}
     for certificates, status in (

@@ -1,4 +1,4 @@
-"""Whether nodes are as they should be, in one look."""
+"""Tests of node checks."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ async def change(console: Console, uid: int, **values: Any) -> None:
             setattr(node, name, value)
 
 
-async def test_all_is_well(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+async def test_healthy_nodes_pass(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
     for node in nodes:
         await change(console, node.uid, facts={**node.facts, "host": [GOOD]}, proxy={"state": "running"})
-    await change(console, 3, proxy={"state": "absent"})  # no database has an endpoint there
+    await change(console, 3, proxy={"state": "absent"})  # no database has an endpoint on this node
     uids = [node.uid for node in nodes]
     assert (await client.get("/v1/cluster/check")).json() == {
         "cluster_test_result": True,
@@ -30,7 +30,7 @@ async def test_all_is_well(client: httpx.AsyncClient, console: Console, nodes: l
     assert (await client.get("/v1/nodes/check/1")).json() == {"node_uid": 1, "result": True}
 
 
-async def test_the_first_fault_of_each_node_is_told(
+async def test_first_problem_of_each_node_is_reported(
     client: httpx.AsyncClient, console: Console, nodes: list[Node]
 ) -> None:
     await change(console, 1, facts={**nodes[0].facts, "host": [GOOD, BAD]}, proxy={"state": "running"})
@@ -41,13 +41,13 @@ async def test_the_first_fault_of_each_node_is_told(
         "The node's proxy is not running.",
         "The console cannot reach the node's agent.",
     ]
-    told = (await client.get("/v1/cluster/check")).json()
-    assert told["cluster_test_result"] is False
-    assert [(each["result"], each["error"]) for each in told["nodes"]] == [(False, error) for error in errors]
+    check = (await client.get("/v1/cluster/check")).json()
+    assert check["cluster_test_result"] is False
+    assert [(each["result"], each["error"]) for each in check["nodes"]] == [(False, error) for error in errors]
     for uid, error in enumerate(errors, 1):
         assert (await client.get(f"/v1/nodes/check/{uid}")).json() == {"node_uid": uid, "result": False, "error": error}
 
 
-async def test_a_node_that_does_not_exist(client: httpx.AsyncClient) -> None:
+async def test_unknown_node_is_not_found(client: httpx.AsyncClient) -> None:
     reply = await client.get("/v1/nodes/check/9")
     assert (reply.status_code, reply.json()["error_code"]) == (404, "node_not_found")

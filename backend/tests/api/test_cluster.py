@@ -1,4 +1,4 @@
-"""The cluster, its policy and its licence over HTTP."""
+"""Tests of the cluster, its policy and its license over HTTP."""
 
 from datetime import UTC, datetime
 
@@ -15,29 +15,29 @@ from shardboard.state.events import Event
 from shardboard.state.nodes import Node
 
 
-async def test_cluster(client: httpx.AsyncClient) -> None:
-    shown = (await client.get("/v1/cluster")).json()
-    Cluster.model_validate(shown, strict=True)
-    assert shown["name"] == "shardboard.local"
-    assert (shown["cnm_https_port"], shown["slave_ha_grace_period"]) == (9443, 600)
-    assert shown["alert_settings"]["node_persistent_storage"] == {"enabled": True, "threshold": "70"}
-    assert 10050 in shown["system_reserved_ports"]
-    assert "uid" not in shown
-    assert (shown["status"], shown["nodes"], shown["databases"], shown["total_shards"]) == ("active", [], [], 0)
-    assert (shown["total_memory"], shown["used_memory"]) == (0, 0)
+async def test_cluster_defaults(client: httpx.AsyncClient) -> None:
+    cluster = (await client.get("/v1/cluster")).json()
+    Cluster.model_validate(cluster, strict=True)
+    assert cluster["name"] == "shardboard.local"
+    assert (cluster["cnm_https_port"], cluster["slave_ha_grace_period"]) == (9443, 600)
+    assert cluster["alert_settings"]["node_persistent_storage"] == {"enabled": True, "threshold": "70"}
+    assert 10050 in cluster["system_reserved_ports"]
+    assert "uid" not in cluster
+    assert (cluster["status"], cluster["nodes"], cluster["databases"], cluster["total_shards"]) == ("active", [], [], 0)
+    assert (cluster["total_memory"], cluster["used_memory"]) == (0, 0)
 
 
-async def test_a_cluster_with_what_it_consists_of(
+async def test_cluster_lists_nodes_databases_and_shards(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
-    shown = (await client.get("/v1/cluster")).json()
-    assert (shown["nodes"], shown["databases"], shown["total_shards"]) == ([1, 2, 3], [1], 6)
+    cluster = (await client.get("/v1/cluster")).json()
+    assert (cluster["nodes"], cluster["databases"], cluster["total_shards"]) == ([1, 2, 3], [1], 6)
     machines = {node.facts["machine_id"]: node.facts["total_memory"] for node in nodes}
-    assert shown["total_memory"] == sum(machines.values())
+    assert cluster["total_memory"] == sum(machines.values())
 
 
-async def test_update(client: httpx.AsyncClient) -> None:
+async def test_cluster_is_updated(client: httpx.AsyncClient) -> None:
     before = (await client.get("/v1/cluster")).json()
     changed = {"email_alerts": True, "reserved_ports": [15000]}
     dry = await client.put("/v1/cluster?dry_run", json=changed)
@@ -68,16 +68,16 @@ async def test_update(client: httpx.AsyncClient) -> None:
         {"logrotate_settings": {"maxage": -1}},
     ],
 )
-async def test_update_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
+async def test_invalid_cluster_updates_are_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
     before = (await client.get("/v1/cluster")).json()
     reply = await client.put("/v1/cluster", json=body)
     assert (reply.status_code, reply.json()["field"].split(".")[0]) == (400, next(iter(body)))
     assert (await client.get("/v1/cluster")).json() == before
 
 
-async def test_health_names_what_is_wrong_now(client: httpx.AsyncClient, console: Console) -> None:
+async def test_health_lists_active_alarms(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.get("/v1/cluster/health")).json() == {"status": "ok", "alarms": []}
-    usual = {"source": "node", "originator": "system", "description": "It was so."}
+    common = {"source": "node", "originator": "system", "description": "It was so."}
     async with console.store.begin() as session:
         for type_, severity, open_ in (
             ("alarm_clock", "WARNING", True),
@@ -88,22 +88,22 @@ async def test_health_names_what_is_wrong_now(client: httpx.AsyncClient, console
             moment = datetime.now(UTC)
             ended = None if open_ else moment
             details = {"open": open_}
-            session.add(Event(type=type_, severity=severity, time=moment, ended_at=ended, details=details, **usual))
-    shown = (await client.get("/v1/cluster/health")).json()
-    assert shown["status"] == "error"
-    assert [alarm["type"] for alarm in shown["alarms"]] == ["alarm_storage_full", "alarm_clock"]
+            session.add(Event(type=type_, severity=severity, time=moment, ended_at=ended, details=details, **common))
+    health = (await client.get("/v1/cluster/health")).json()
+    assert health["status"] == "error"
+    assert [alarm["type"] for alarm in health["alarms"]] == ["alarm_storage_full", "alarm_clock"]
 
 
-async def test_members_of_settings_that_are_not_given_stay(client: httpx.AsyncClient) -> None:
+async def test_partial_update_of_alert_settings_keeps_other_values(client: httpx.AsyncClient) -> None:
     before = (await client.get("/v1/cluster")).json()
     alert = {"node_memory": {"enabled": True, "threshold": "80"}}
     assert (await client.put("/v1/cluster", json={"alert_settings": alert})).status_code == 200
     reply = await client.put("/v1/cluster", json={"alert_settings": {"node_memory": {"enabled": False}}})
-    off = {"node_memory": {"enabled": False, "threshold": "80"}}
-    assert reply.json() == {**before, "alert_settings": before["alert_settings"] | off}
+    disabled = {"node_memory": {"enabled": False, "threshold": "80"}}
+    assert reply.json() == {**before, "alert_settings": before["alert_settings"] | disabled}
 
 
-async def test_a_store_that_holds_junk_is_shown_and_mended(client: httpx.AsyncClient, console: Console) -> None:
+async def test_invalid_stored_values_are_replaced_by_defaults(client: httpx.AsyncClient, console: Console) -> None:
     defaults = (await client.get("/v1/cluster")).json()
     async with console.store.begin() as session:
         row = await load_for_update(session)
@@ -118,13 +118,13 @@ async def test_a_store_that_holds_junk_is_shown_and_mended(client: httpx.AsyncCl
     assert (await client.put("/v1/cluster/policy", json={"login_lockout_duration": 60})).status_code == 200
 
 
-async def test_policy(client: httpx.AsyncClient) -> None:
-    shown = (await client.get("/v1/cluster/policy")).json()
-    Policy.model_validate(shown, strict=True)
-    assert (shown["shards_overbooking"], shown["default_shards_placement"]) == (True, "dense")
+async def test_policy_is_read_and_updated(client: httpx.AsyncClient) -> None:
+    policy = (await client.get("/v1/cluster/policy")).json()
+    Policy.model_validate(policy, strict=True)
+    assert (policy["shards_overbooking"], policy["default_shards_placement"]) == (True, "dense")
     changes = {"default_shards_placement": "sparse", "failure_detection_sensitivity": "low", "max_slave_full_syncs": 2}
     reply = await client.put("/v1/cluster/policy", json={**changes, "unknown": 1})
-    assert reply.json() == {**shown, **changes}
+    assert reply.json() == {**policy, **changes}
     for wrong in (
         {"default_shards_placement": "here"},
         {"shards_overbooking": 1},
@@ -142,29 +142,29 @@ async def test_policy(client: httpx.AsyncClient) -> None:
     ):
         refused = await client.put("/v1/cluster/policy", json=wrong)
         assert (refused.status_code, refused.json()["field"]) == (400, next(iter(wrong)))
-    assert (await client.get("/v1/cluster/policy")).json() == {**shown, **changes}
+    assert (await client.get("/v1/cluster/policy")).json() == {**policy, **changes}
 
 
 @pytest.mark.usefixtures("nodes")
-async def test_policy_decides_about_new_databases(client: httpx.AsyncClient) -> None:
+async def test_policy_applies_to_new_databases(client: httpx.AsyncClient) -> None:
     policy = {"default_shards_placement": "sparse", "default_sharded_proxy_policy": "all-nodes"}
     await client.put("/v1/cluster/policy", json=policy)
     body = {"name": "db", "memory_size": 2**30, "sharding": True}
-    shown = (await client.post("/v1/bdbs", json=body)).json()
-    assert (shown["shards_placement"], shown["proxy_policy"]) == ("sparse", "all-nodes")
+    bdb = (await client.post("/v1/bdbs", json=body)).json()
+    assert (bdb["shards_placement"], bdb["proxy_policy"]) == ("sparse", "all-nodes")
 
 
-async def test_license(client: httpx.AsyncClient) -> None:
-    shown = (await client.get("/v1/license")).json()
-    License.model_validate(shown, strict=True)
-    assert (shown["expired"], shown["shards_limit"] >= 512, shown["owner"]) == (False, True, None)
+async def test_license_is_accepted_and_ignored(client: httpx.AsyncClient) -> None:
+    license_ = (await client.get("/v1/license")).json()
+    License.model_validate(license_, strict=True)
+    assert (license_["expired"], license_["shards_limit"] >= 512, license_["owner"]) == (False, True, None)
     reply = await client.put("/v1/license", json={"license": "----- LICENSE START -----"})
-    assert (reply.status_code, reply.json()) == (200, shown)
+    assert (reply.status_code, reply.json()) == (200, license_)
     assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["type"] == "license_updated"
     assert (await client.put("/v1/license", json={"license": 5})).status_code == 400
 
 
-async def test_the_policy_set_back(client: httpx.AsyncClient) -> None:
+async def test_policy_is_restored_to_defaults(client: httpx.AsyncClient) -> None:
     before = (await client.get("/v1/cluster/policy")).json()
     await client.put("/v1/cluster/policy", json={"drills_enabled": True, "slave_ha": False})
     await client.put("/v1/cluster", json={"slave_ha_grace_period": 5, "reserved_ports": [15000]})
@@ -172,8 +172,8 @@ async def test_the_policy_set_back(client: httpx.AsyncClient) -> None:
     assert (reply.status_code, reply.json()) == (200, before)
     assert (await client.get("/v1/cluster/policy")).json() == before
     assert (await client.get("/v1/cluster")).json()["reserved_ports"] == [15000]
-    told = (await client.get("/v1/logs?order=desc&limit=1")).json()[0]
-    assert told["type"] == "cluster_policy_updated"
-    assert "drills_enabled, slave_ha, slave_ha_grace_period" in told["description"]
+    newest = (await client.get("/v1/logs?order=desc&limit=1")).json()[0]
+    assert newest["type"] == "cluster_policy_updated"
+    assert "drills_enabled, slave_ha, slave_ha_grace_period" in newest["description"]
     await client.put("/v1/cluster/policy/restore_default")
-    assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["uid"] == told["uid"], "nothing to tell"
+    assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["uid"] == newest["uid"], "no change, so no event"

@@ -1,4 +1,4 @@
-"""The most used commands of a database, over HTTP and for Prometheus."""
+"""Tests of the most frequent commands of a database, over HTTP and for Prometheus."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ PATH = "/v1/bdbs/1/endpoint/commands"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    """Endpoints on nodes 1 and 2; every call is a look."""
+    """Database with endpoints on nodes 1 and 2. Every request polls the proxies."""
     console.command_looks.looks.seconds = 0
     await pairs.active(console, agents)
     async with console.store.begin() as session:
@@ -33,17 +33,17 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
         agents.command_counts[node_uid] = CommandCounts(seconds=60, databases={1: [get, quit_]})
 
 
-async def shown(client: httpx.AsyncClient) -> dict[str, Any]:
+async def get_commands(client: httpx.AsyncClient) -> dict[str, Any]:
     reply = await client.get(PATH)
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    EndpointCommands.model_validate(found, strict=True)
-    return found
+    body: dict[str, Any] = reply.json()
+    EndpointCommands.model_validate(body, strict=True)
+    return body
 
 
-async def test_all_proxies_are_asked_and_joined(client: httpx.AsyncClient) -> None:
-    found = await shown(client)
-    get, quit_ = found["commands"]
+async def test_counts_of_all_proxies_are_added(client: httpx.AsyncClient) -> None:
+    body = await get_commands(client)
+    get, quit_ = body["commands"]
     assert get == {
         "name": "get",
         "calls_per_second": 30.0,
@@ -53,29 +53,31 @@ async def test_all_proxies_are_asked_and_joined(client: httpx.AsyncClient) -> No
         "p99_latency": 0.25,
     }
     assert quit_ == {"name": "quit", "calls_per_second": 0.033, "errors_per_second": 0.0}
-    assert (found["interval"], found["detail"]) == (60.0, "")
-    assert [node["node_uid"] for node in found["nodes"]] == ["1", "2"]
+    assert (body["interval"], body["detail"]) == (60.0, "")
+    assert [node["node_uid"] for node in body["nodes"]] == ["1", "2"]
 
 
-async def test_who_does_not_tell_is_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_proxies_without_counts_are_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     agents.command_counts[2] = CommandCounts(reason="its proxy is from a release that does not count commands")
-    some = await shown(client)
-    assert some["detail"].startswith("1 of 2 proxies return data about commands. Node 2: its proxy is from a release")
-    assert some["commands"][0]["calls_per_second"] == 10.0
+    partial = await get_commands(client)
+    assert partial["detail"].startswith(
+        "1 of 2 proxies return data about commands. Node 2: its proxy is from a release"
+    )
+    assert partial["commands"][0]["calls_per_second"] == 10.0
     agents.command_counts.clear()
-    none = await shown(client)
-    assert none["detail"] == "None of the 2 proxies returns data about commands. Node 1: its proxy does not run."
-    assert ("interval" in none, none["commands"]) == (False, [])
+    empty = await get_commands(client)
+    assert empty["detail"] == "None of the 2 proxies returns data about commands. Node 1: its proxy does not run."
+    assert ("interval" in empty, empty["commands"]) == (False, [])
 
 
-async def test_looks_are_shared_for_a_second(console: Console, client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_polls_are_cached(console: Console, client: httpx.AsyncClient, agents: FakeAgents) -> None:
     console.command_looks.looks.seconds = 1000
-    await shown(client)
+    await get_commands(client)
     agents.command_counts.clear()
-    assert (await shown(client))["detail"] == ""
+    assert (await get_commands(client))["detail"] == ""
 
 
-async def test_prometheus_gets_them(client: httpx.AsyncClient) -> None:
+async def test_commands_are_exported_to_prometheus(client: httpx.AsyncClient) -> None:
     text = (await client.get("/metrics")).text
     lines = {line.partition("{")[0]: line for line in text.splitlines() if 'command="get"' in line}
     assert lines["shardboard_endpoint_command_calls_per_second"].endswith(" 30.0")
@@ -84,12 +86,12 @@ async def test_prometheus_gets_them(client: httpx.AsyncClient) -> None:
     assert not [line for line in text.splitlines() if 'command="quit"' in line and "latency" in line]
 
 
-async def test_a_database_that_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_unknown_database_is_not_found(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/bdbs/7/endpoint/commands")).json()["error_code"] == "db_not_found"
 
 
 @pytest.mark.parametrize(("role", "status"), [("db_viewer", 200), ("none", 403)])
-async def test_viewers_may_look(client: httpx.AsyncClient, console: Console, role: str, status: int) -> None:
+async def test_viewers_can_read_commands(client: httpx.AsyncClient, console: Console, role: str, status: int) -> None:
     async with console.store.begin() as session:
         (await session.get_one(User, 1)).role = role
     assert (await client.get(PATH)).status_code == status

@@ -1,4 +1,4 @@
-"""The console's authority over HTTP: two orders replace it, also by one that somebody else signed."""
+"""Tests of replacing the console's CA over HTTP, in two steps, also by a CA that an external CA has signed."""
 
 from ipaddress import ip_network
 
@@ -23,60 +23,62 @@ def fingerprint(pem: str) -> str:
     return x509.load_pem_x509_certificate(pem.encode()).fingerprint(hashes.SHA256()).hex()
 
 
-async def told(client: httpx.AsyncClient) -> dict[str, object]:
+async def get_state(client: httpx.AsyncClient) -> dict[str, object]:
     reply = await client.get(PATH)
     assert reply.status_code == 200
     assert "PRIVATE" not in reply.text
     return reply.json()  # type: ignore[no-any-return]
 
 
-async def test_at_rest(client: httpx.AsyncClient, console: Console) -> None:
-    shown = await told(client)
-    present = shown.pop("present")
-    assert shown == {"step": "", "following": None, "former": None, "request": None, "nodes": []}
+async def test_state_without_a_replacement(client: httpx.AsyncClient, console: Console) -> None:
+    state = await get_state(client)
+    present = state.pop("present")
+    assert state == {"step": "", "following": None, "former": None, "request": None, "nodes": []}
     assert isinstance(present, dict)
     assert (present["external"], present["fingerprint"]) == (False, console.authority.ca_fingerprint())
     assert present["subject"] == present["issuer"]
     assert present["certificate"] == (await client.get("/v1/ca/bundle")).text == (await client.get("/v1/ca")).text
 
 
-async def test_two_orders(client: httpx.AsyncClient, console: Console) -> None:
+async def test_ca_is_announced_and_switched(client: httpx.AsyncClient, console: Console) -> None:
     before = console.authority.ca_pem
     announced = await client.post(f"{PATH}/announce")
     assert announced.status_code == 200, announced.text
     after = announced.json()["certificate"]
-    shown = await told(client)
-    assert (shown["step"], shown["following"]) == ("announced", announced.json())
+    state = await get_state(client)
+    assert (state["step"], state["following"]) == ("announced", announced.json())
     assert (await client.get("/v1/ca/bundle")).text == before + after
-    assert (await client.get("/v1/ca")).text == before, "who joins is shown what the token speaks of"
+    assert (await client.get("/v1/ca")).text == before, "joining agents receive the CA that their token refers to"
     own = console.certificate.identity.fingerprint
     switched = await client.post(f"{PATH}/switch")
     assert (switched.status_code, switched.json()["step"]) == (200, "shown")
     assert switched.json()["former"]["fingerprint"] == fingerprint(before)
     assert (await client.get("/v1/ca")).text == after
-    assert console.certificate.identity.fingerprint != own, "browsers are shown one of the present authority"
+    assert console.certificate.identity.fingerprint != own, "browsers receive a certificate of the present CA"
     again = await client.post(f"{PATH}/announce")
     assert (again.status_code, again.json()["error_code"]) == (409, "authority_is_replaced")
 
 
-async def test_below_somebody_elses(client: httpx.AsyncClient, console: Console) -> None:
-    made = await client.post(
+async def test_ca_signed_by_an_external_ca_is_announced_and_switched(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    created = await client.post(
         f"{PATH}/request", json={"common_name": "Shardboard at Example", "organization": "Example"}
     )
-    assert made.json()["subject"] == "CN=Shardboard at Example,O=Example"
-    request = x509.load_pem_x509_csr(made.json()["csr"].encode())
+    assert created.json()["subject"] == "CN=Shardboard at Example,O=Example"
+    request = x509.load_pem_x509_csr(created.json()["csr"].encode())
     assert request.is_signature_valid
     assert request.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    assert (await told(client))["request"] == made.json()
+    assert (await get_state(client))["request"] == created.json()
     assert console.authority.requested is not None
     top = root()
     chain = below(top, console.authority.requested.key).pem + top.pem
-    looked = await client.post(f"{PATH}/announce?dry_run=1", json={"certificate": chain})
-    assert (looked.status_code, looked.json()["external"]) == (200, True)
-    assert looked.json()["issuer"] == "CN=corporate root"
-    assert (await told(client))["step"] == ""
-    assert (await client.post(f"{PATH}/announce", json={"certificate": chain})).json() == looked.json()
-    assert (await told(client))["request"] is None
+    checked = await client.post(f"{PATH}/announce?dry_run=1", json={"certificate": chain})
+    assert (checked.status_code, checked.json()["external"]) == (200, True)
+    assert checked.json()["issuer"] == "CN=corporate root"
+    assert (await get_state(client))["step"] == ""
+    assert (await client.post(f"{PATH}/announce", json={"certificate": chain})).json() == checked.json()
+    assert (await get_state(client))["request"] is None
     assert (await client.post(f"{PATH}/switch")).status_code == 200
     assert (await client.get("/v1/ca")).text + top.pem == chain
     assert chain in (await client.get("/v1/ca/bundle")).text
@@ -99,26 +101,26 @@ async def test_below_somebody_elses(client: httpx.AsyncClient, console: Console)
         ("switch", None, 409, "authority_not_announced"),
     ],
 )
-async def test_bad_orders_change_nothing(
+async def test_invalid_requests_are_refused_without_changes(
     client: httpx.AsyncClient, path: str, body: dict[str, object] | None, status: int, code: str
 ) -> None:
-    before = await told(client)
+    before = await get_state(client)
     reply = await client.post(f"{PATH}/{path}", json=body)
     assert (reply.status_code, reply.json()["error_code"]) == (status, code), reply.text
-    assert await told(client) == before
+    assert await get_state(client) == before
 
 
-async def test_a_certificate_that_does_not_serve(client: httpx.AsyncClient) -> None:
+async def test_unsuitable_certificate_keeps_the_request_open(client: httpx.AsyncClient) -> None:
     await client.post(f"{PATH}/request")
     reply = await client.post(f"{PATH}/announce", json={"certificate": root().pem})
     assert (reply.status_code, reply.json()["field"]) == (400, "certificate")
     assert "does not match the key of the request" in reply.json()["description"]
-    assert (await told(client))["request"] is not None, "the next attempt can be better"
+    assert (await get_state(client))["request"] is not None, "another certificate can still be announced"
     own = await client.post(f"{PATH}/announce")
     assert (own.status_code, own.json()["error_code"]) == (409, "authority_requested"), "its key would be lost"
 
 
-async def test_a_name_that_no_other_has(client: httpx.AsyncClient) -> None:
+async def test_default_ca_names_are_unique(client: httpx.AsyncClient) -> None:
     names = {
         (await client.post(f"{PATH}/request", json=body)).json()["subject"] for body in (None, {"common_name": " "})
     }
@@ -126,30 +128,30 @@ async def test_a_name_that_no_other_has(client: httpx.AsyncClient) -> None:
     assert all(name.startswith("CN=Shardboard CA ") for name in names)
 
 
-async def test_what_was_ordered_is_withdrawn(client: httpx.AsyncClient) -> None:
+async def test_request_and_announcement_can_be_withdrawn(client: httpx.AsyncClient) -> None:
     nothing = await client.delete(f"{PATH}/next")
     assert (nothing.status_code, nothing.json()["error_code"]) == (409, "authority_not_announced")
-    before = await told(client)
-    for order in ("request", "announce"):
+    before = await get_state(client)
+    for step in ("request", "announce"):
         assert (await client.post(f"{PATH}/{order}")).status_code == 200
         assert (await client.delete(f"{PATH}/next")).status_code == 200
-        assert await told(client) == before
-    said = [event["description"] for event in (await client.get("/v1/logs")).json()]
-    assert "The announcement of a new CA of the console was withdrawn." in said
-    assert "The request for a CA of the console was withdrawn." in said
+        assert await get_state(client) == before
+    descriptions = [event["description"] for event in (await client.get("/v1/logs")).json()]
+    assert "The announcement of a new CA of the console was withdrawn." in descriptions
+    assert "The request for a CA of the console was withdrawn." in descriptions
 
 
 @pytest.mark.usefixtures("nodes")
-async def test_nodes_that_have_not_heard_are_in_the_way(
+async def test_switch_is_refused_until_all_agents_trust_the_next_ca(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents
 ) -> None:
-    """They are asked once more, whatever they said before: there may be another agent at that address."""
+    """Agents are checked again before the switch, because a different agent may now use the address."""
     await client.post(f"{PATH}/announce")
-    waiting = (await told(client))["nodes"]
-    why = "its agent does not trust the new CA yet"
-    assert waiting == [{"uid": uid, "addr": f"10.0.0.{uid}", "waits_for": why} for uid in (1, 2, 3)]
+    waiting = (await get_state(client))["nodes"]
+    reason = "its agent does not trust the new CA yet"
+    assert waiting == [{"uid": uid, "addr": f"10.0.0.{uid}", "waits_for": reason} for uid in (1, 2, 3)]
     await console.trust.tell()
-    assert {node["waits_for"] for node in (await told(client))["nodes"]} == {""}  # type: ignore[attr-defined]
+    assert {node["waits_for"] for node in (await get_state(client))["nodes"]} == {""}  # type: ignore[attr-defined]
     agents.unreachable = {2}
     refused = await client.post(f"{PATH}/switch")
     assert (refused.status_code, refused.json()["error_code"]) == (409, "nodes_not_told")
@@ -164,46 +166,50 @@ async def test_nodes_that_have_not_heard_are_in_the_way(
 
 
 @pytest.mark.usefixtures("nodes")
-async def test_an_agent_that_refuses_is_told_of_while_the_order_waits(
+async def test_agent_that_refuses_the_next_ca_is_reported(
     client: httpx.AsyncClient, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store is not locked meanwhile: others write."""
+    """The store is not locked while agents are called."""
     await client.post(f"{PATH}/announce")
-    tell, wrote = agents.tell_authorities, []
+    original, statuses = agents.tell_authorities, []
 
     async def slow(node: NodeRef, certificates: str, bundle: str) -> None:
         if node.uid == 1:
-            wrote.append((await client.post("/v1/join_tokens")).status_code)
+            statuses.append((await client.post("/v1/join_tokens")).status_code)
         if node.uid == 2:
             raise AgentRefused("its disk is full")
-        await tell(node, certificates, bundle)
+        await original(node, certificates, bundle)
 
     monkeypatch.setattr(agents, "tell_authorities", slow)
     refused = await client.post(f"{PATH}/switch")
-    assert (refused.status_code, wrote) == (409, [200])
+    assert (refused.status_code, statuses) == (409, [200])
     assert "node 2: its disk is full" in refused.json()["description"]
-    said = [
+    descriptions = [
         event["description"]
         for event in (await client.get("/v1/logs")).json()
         if "could not be sent" in event["description"]
     ]
-    assert said == [
+    assert descriptions == [
         "The trusted CAs could not be sent to the agent of node 2: its disk is full. The console retries every minute."
     ]
 
 
 @pytest.mark.usefixtures("nodes")
-async def test_who_joins_again_has_not_heard(client: httpx.AsyncClient, console: Console) -> None:
+async def test_agent_that_joins_again_does_not_trust_the_next_ca_yet(
+    client: httpx.AsyncClient, console: Console
+) -> None:
     await client.post(f"{PATH}/announce")
     await console.trust.tell()
     token = (await client.post("/v1/join_tokens")).json()["token"]
     body = {"token": token, "csr": key.fresh()[1], "addr": "10.0.0.2", "agent_port": 9700, "facts": FACTS.model_dump()}
     assert (await client.post("/v1/bootstrap/join", json=body)).json()["node_uid"] == 2
-    waiting = {node["uid"]: node["waits_for"] for node in (await told(client))["nodes"]}  # type: ignore[attr-defined]
+    waiting = {node["uid"]: node["waits_for"] for node in (await get_state(client))["nodes"]}  # type: ignore[attr-defined]
     assert waiting == {1: "", 2: "its agent does not trust the new CA yet", 3: ""}
 
 
-async def test_an_address_that_the_authority_may_not_sign_for(client: httpx.AsyncClient, console: Console) -> None:
+async def test_join_from_an_address_that_the_ca_excludes_is_refused(
+    client: httpx.AsyncClient, console: Console
+) -> None:
     await client.post(f"{PATH}/request")
     assert console.authority.requested is not None
     excluded = x509.NameConstraints(None, [x509.IPAddress(ip_network("192.0.2.0/24"))])
@@ -218,8 +224,8 @@ async def test_an_address_that_the_authority_may_not_sign_for(client: httpx.Asyn
     assert (await client.post("/v1/bootstrap/join", json=body | {"addr": "10.0.0.9"})).status_code == 200
 
 
-async def test_a_token_of_before_joins_nobody(client: httpx.AsyncClient) -> None:
-    """Its agent trusts the former authority only."""
+async def test_join_tokens_are_invalid_after_the_switch(client: httpx.AsyncClient) -> None:
+    """An agent with such a token trusts only the former CA."""
     token = (await client.post("/v1/join_tokens")).json()["token"]
     await client.post(f"{PATH}/announce")
     await client.post(f"{PATH}/switch")

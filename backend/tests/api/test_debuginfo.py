@@ -1,4 +1,4 @@
-"""Support bundles: everything that helps, nothing secret."""
+"""Tests of support bundles: complete, and without secrets."""
 
 import csv
 import errno
@@ -26,67 +26,69 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
 pytestmark = pytest.mark.store_in_all
-WHOLE = "/v1/cluster/debuginfo"
+CLUSTER_BUNDLE = "/v1/cluster/debuginfo"
 
 
 def files(reply: httpx.Response) -> dict[str, str]:
-    """What is in the archive, by path below its directory."""
+    """Return the content of the archive, by path below its directory."""
     assert reply.status_code == 200, reply.text
     assert reply.headers["content-type"] == "application/x-gzip"
     with tarfile.open(fileobj=io.BytesIO(reply.content), mode="r:gz") as archive:
-        found = {}
+        content = {}
         for entry in archive.getmembers():
             opened = archive.extractfile(entry)
             assert opened is not None
             directory, _, path = entry.name.partition("/")
             assert reply.headers["content-disposition"] == f'attachment; filename="{directory}.tar.gz"'
-            found[path] = opened.read().decode()
-        return found
+            content[path] = opened.read().decode()
+        return content
 
 
-async def test_it_says_what_is_there(
+async def test_bundle_describes_the_cluster(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
     agents.logged[1] = NodeLogs(agent="hello\n", proxy="served\n", shards={1: "born\n", 99: "of nobody\n"})
     agents.unreachable.add(2)
-    found = files(await client.get(WHOLE))
-    assert json.loads(found["version.json"])["store"] in ("sqlite", "postgresql")
-    assert json.loads(found["cluster.json"]) == {
+    bundle = files(await client.get(CLUSTER_BUNDLE))
+    assert json.loads(bundle["version.json"])["store"] in ("sqlite", "postgresql")
+    assert json.loads(bundle["cluster.json"]) == {
         name: value
         for name, value in (await client.get("/v1/cluster")).json().items()
-        if name in json.loads(found["cluster.json"])
+        if name in json.loads(bundle["cluster.json"])
     }
-    assert [bdb["name"] for bdb in json.loads(found["databases.json"])] == ["shop"]
-    assert [shard["uid"] for shard in json.loads(found["shards.json"])] == ["1", "2", "3", "4", "5", "6"]
-    assert [node["uid"] for node in json.loads(found["nodes.json"])] == [1, 2, 3]
-    assert set(json.loads(found["checks.json"])) == {"1", "2", "3"}
-    assert json.loads(found["events.ndjson"].splitlines()[0])["type"] == "user_created"
-    assert {"policy.json", "alarms.json", "actions.json", "proxies.json", "logs/console.log"} < set(found)
-    assert found["logs/node-1/agent.log"] == "hello\n"
-    assert found["logs/node-1/proxy.log"] == "served\n"
-    assert found["logs/node-1/shard-1.log"] == "born\n"
-    assert "logs/node-1/shard-99.log" not in found
-    assert found["missing.txt"].startswith("logs/node-2: ")
-    assert "node 2" in found["missing.txt"]
-    assert all(path.split("/")[0] in found["README.txt"] for path in found if path != "README.txt")
+    assert [bdb["name"] for bdb in json.loads(bundle["databases.json"])] == ["shop"]
+    assert [shard["uid"] for shard in json.loads(bundle["shards.json"])] == ["1", "2", "3", "4", "5", "6"]
+    assert [node["uid"] for node in json.loads(bundle["nodes.json"])] == [1, 2, 3]
+    assert set(json.loads(bundle["checks.json"])) == {"1", "2", "3"}
+    assert json.loads(bundle["events.ndjson"].splitlines()[0])["type"] == "user_created"
+    assert {"policy.json", "alarms.json", "actions.json", "proxies.json", "logs/console.log"} < set(bundle)
+    assert bundle["logs/node-1/agent.log"] == "hello\n"
+    assert bundle["logs/node-1/proxy.log"] == "served\n"
+    assert bundle["logs/node-1/shard-1.log"] == "born\n"
+    assert "logs/node-1/shard-99.log" not in bundle
+    assert bundle["missing.txt"].startswith("logs/node-2: ")
+    assert "node 2" in bundle["missing.txt"]
+    assert all(path.split("/")[0] in bundle["README.txt"] for path in bundle if path != "README.txt")
     [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "support_bundle_made"]
     assert event["originator"] == "admin@example.org"
 
 
-async def test_it_has_the_last_hour_of_metrics(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+async def test_bundle_contains_the_last_hour_of_metrics(
+    client: httpx.AsyncClient, console: Console, nodes: list[Node]
+) -> None:
     now = int(time.time()) // 10 * 10
     frame = Frame(now - 60, array("q", [1, 2]), {"cpu_user": array("f", [0.5, float("nan")])})
     async with console.store.begin() as session:
         layout = await metrics.add_layout(session, list(frame.columns))
         await metrics.write(session, [("nodes", 10, layout, frame)])
-    found = files(await client.get(WHOLE))
-    [row] = csv.DictReader(io.StringIO(found["metrics/nodes.csv"]))
+    bundle = files(await client.get(CLUSTER_BUNDLE))
+    [row] = csv.DictReader(io.StringIO(bundle["metrics/nodes.csv"]))
     assert (row["time"], row["uid"], row["cpu_user"], row["conns"]) == (str(now - 60), "1", "0.5", "")
-    assert found["metrics/cluster.csv"].startswith("time,uid,")
+    assert bundle["metrics/cluster.csv"].startswith("time,uid,")
 
 
-async def test_nothing_secret_is_in_it(
+async def test_bundle_contains_no_secrets(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
@@ -102,20 +104,20 @@ async def test_nothing_secret_is_in_it(
     url = "https://hooks.example.org/services/T0001"
     await client.post("/v1/webhooks", json={"name": "chat", "url": url, "secret": "hush-hush"})
     key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"
-    said = (
+    log_text = (
         f'AUTH open"sesame {json.dumps("open" + chr(34) + "sesame")} wJalrXUtnFEMI of-the-agents hush-hush {url} {key} '
         "ten-words "
     )
-    agents.logged[1] = NodeLogs(agent=said + "postgresql://me:word@store/db\n", shards={1: said})
-    reply = await client.get(WHOLE)
+    agents.logged[1] = NodeLogs(agent=log_text + "postgresql://me:word@store/db\n", shards={1: log_text})
+    reply = await client.get(CLUSTER_BUNDLE)
     everything = "\n".join(files(reply).values())
     for secret in ("sesame", "ten-words", "wJalrXUtnFEMI", "of-the-agents", "hush-hush", "T0001", "MIIE", "me:word"):
         assert secret not in everything
     assert files(reply)["logs/node-1/agent.log"] == 'AUTH *** "***" *** *** *** *** *** *** postgresql://***@store/db\n'
-    assert "shelf" not in everything  # places for backups are shown to editors only
+    assert "shelf" not in everything  # backup locations are returned only to editors
 
 
-async def test_words_and_numbers_that_are_passwords_spoil_nothing(
+async def test_passwords_equal_to_common_words_do_not_damage_the_bundle(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents)
@@ -124,56 +126,58 @@ async def test_words_and_numbers_that_are_passwords_spoil_nothing(
         passwords = ["true", "null", str(bdb.memory_size), "name"]
         tags = [{"key": "team", "value": "shop"}]
         bdb.config = {**bdb.config, "authentication_redis_pass": "uid:", "other_passwords": passwords, "tags": tags}
-    found = files(await client.get(WHOLE))
-    shown = (await client.get("/v1/bdbs/1")).json()
-    [told] = json.loads(found["databases.json"])
-    assert {**told, "authentication_redis_pass": "uid:"}.keys() == shown.keys()
-    assert told["memory_size"] == shown["memory_size"]
-    assert told["tags"] == tags
-    assert all(json.loads(line)["uid"] for line in found["events.ndjson"].splitlines())
-    assert "memory" in found["metrics/nodes.csv"] or "cpu_user" in found["metrics/nodes.csv"]
+    bundle = files(await client.get(CLUSTER_BUNDLE))
+    bdb_body = (await client.get("/v1/bdbs/1")).json()
+    [bundled] = json.loads(bundle["databases.json"])
+    assert {**bundled, "authentication_redis_pass": "uid:"}.keys() == bdb_body.keys()
+    assert bundled["memory_size"] == bdb_body["memory_size"]
+    assert bundled["tags"] == tags
+    assert all(json.loads(line)["uid"] for line in bundle["events.ndjson"].splitlines())
+    assert "memory" in bundle["metrics/nodes.csv"] or "cpu_user" in bundle["metrics/nodes.csv"]
 
 
-async def test_what_a_failed_login_writes_hides_nothing_else(client: httpx.AsyncClient, nodes: list[Node]) -> None:
+async def test_user_name_like_a_private_key_does_not_hide_events(client: httpx.AsyncClient, nodes: list[Node]) -> None:
     await client.get("/v1/bdbs", auth=("-----BEGIN PRIVATE KEY-----", "guess"))
-    log = files(await client.get(WHOLE))["events.ndjson"]
-    assert len(log.splitlines()) == len((await client.get("/v1/logs")).json()) - 1  # but for the bundle's own
+    log = files(await client.get(CLUSTER_BUNDLE))["events.ndjson"]
+    assert len(log.splitlines()) == len((await client.get("/v1/logs")).json()) - 1  # without the event of the bundle
     assert "user_created" in log
 
 
-async def test_a_part_that_cannot_be_had_is_missing_alone(
+async def test_unavailable_part_is_listed_as_missing(
     client: httpx.AsyncClient, nodes: list[Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(*_: object) -> str:
         raise BadRequest("too_much", "Too many values at once.")
 
     monkeypatch.setattr(service, "metrics", refused)
-    found = files(await client.get(WHOLE))
-    assert "metrics/shards.csv: Too many values at once." in found["missing.txt"].splitlines()
-    assert not any(path.startswith("metrics/") for path in found)
+    bundle = files(await client.get(CLUSTER_BUNDLE))
+    assert "metrics/shards.csv: Too many values at once." in bundle["missing.txt"].splitlines()
+    assert not any(path.startswith("metrics/") for path in bundle)
 
 
-async def test_a_full_disk_is_said(
+async def test_full_disk_is_reported(
     client: httpx.AsyncClient, console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(SupportBundle, "add", full)
-    reply = await client.get(WHOLE)
+    reply = await client.get(CLUSTER_BUNDLE)
     assert (reply.status_code, reply.json()["error_code"]) == (503, "no_room")
     assert "No space left on device" in reply.json()["description"]
     assert not console.bundling.locked()
 
 
-async def test_one_at_a_time(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
+async def test_only_one_bundle_is_created_at_a_time(
+    client: httpx.AsyncClient, console: Console, nodes: list[Node]
+) -> None:
     async with console.bundling:
-        reply = await client.get(WHOLE)
+        reply = await client.get(CLUSTER_BUNDLE)
     assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
-    assert (await client.get(WHOLE)).status_code == 200
+    assert (await client.get(CLUSTER_BUNDLE)).status_code == 200
 
 
-async def test_of_one_node_or_one_database(
+async def test_bundle_of_one_node_or_database(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await pairs.active(console, agents, pairs=1)  # on nodes 1 and 2
@@ -189,20 +193,20 @@ async def test_of_one_node_or_one_database(
 
 
 @pytest.mark.parametrize(("role", "status"), [("cluster_viewer", 403), ("db_member", 403), ("cluster_member", 200)])
-async def test_who_may(client: httpx.AsyncClient, role: str, status: int) -> None:
+async def test_bundle_requires_a_cluster_role(client: httpx.AsyncClient, role: str, status: int) -> None:
     user = {"email": "ana", "password": "correct horse", "role": role}
     assert (await client.post("/v1/users", json=user)).status_code == 200
-    assert (await client.get(WHOLE, auth=("ana", "correct horse"))).status_code == status
+    assert (await client.get(CLUSTER_BUNDLE, auth=("ana", "correct horse"))).status_code == status
 
 
-def test_what_a_process_logs_is_kept_within_bounds() -> None:
-    kept = recent_log.RecentLog()
+def test_log_buffer_is_limited() -> None:
+    buffer = recent_log.RecentLog()
     log = logging.getLogger("test of the recent log")
-    log.addHandler(kept)
+    log.addHandler(buffer)
     for number in range(100):
         log.warning("%s %s", number, "x" * recent_log.LONGEST)
     log.warning("the last one")
-    text = kept.text()
+    text = buffer.text()
     assert text.endswith("the last one\n")
     assert len(text) <= recent_log.KEPT
     assert " 0 x" not in text

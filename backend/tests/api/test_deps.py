@@ -1,4 +1,4 @@
-"""One request is one transaction, and it ends before the reply leaves."""
+"""Tests that each request is one transaction, which ends before the reply is sent."""
 
 from collections.abc import AsyncIterator
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.store_in_all
 
 @pytest.fixture
 async def probe(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    """An application of a few handlers, called as the administrator."""
+    """A client of an application with a few handlers, signed in as the administrator."""
     app = FastAPI()
     app.state.console = console
 
@@ -55,22 +55,22 @@ async def probe(console: Console) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def written(console: Console) -> int:
+async def count_events(console: Console) -> int:
     async with console.store.read() as session:
         return sum(row.type == "probe" for row in await events.page(session, newest_first=False))
 
 
-async def test_a_change_is_committed_before_the_reply(probe: httpx.AsyncClient, console: Console) -> None:
+async def test_change_is_committed_before_the_reply(probe: httpx.AsyncClient, console: Console) -> None:
     assert (await probe.post("/write")).status_code == 200
-    assert await written(console) == 1
+    assert await count_events(console) == 1
 
 
-async def test_a_refusal_rolls_back(probe: httpx.AsyncClient, console: Console) -> None:
+async def test_refused_request_is_rolled_back(probe: httpx.AsyncClient, console: Console) -> None:
     assert (await probe.post("/write", params={"fail": True})).status_code == 406
-    assert await written(console) == 0
+    assert await count_events(console) == 0
 
 
-async def test_a_failed_commit_is_not_reported_as_success(probe: httpx.AsyncClient, console: Console) -> None:
+async def test_failed_commit_is_not_reported_as_success(probe: httpx.AsyncClient, console: Console) -> None:
     await probe.get("/viewer")
 
     def refuse(_: object) -> None:
@@ -81,20 +81,20 @@ async def test_a_failed_commit_is_not_reported_as_success(probe: httpx.AsyncClie
         assert (await probe.post("/write")).status_code == 500
     finally:
         event.remove(console.store.engine.sync_engine, "commit", refuse)
-    assert await written(console) == 0
+    assert await count_events(console) == 0
 
 
-async def test_a_wrong_password_in_a_writing_request_does_not_wait_for_itself(
+async def test_wrong_password_in_a_writing_request_causes_no_deadlock(
     probe: httpx.AsyncClient, console: Console
 ) -> None:
-    """The failure is counted in a transaction of its own; inside the request's it would wait for SQLite's write lock."""
+    """The failure is counted in a separate transaction, before the one of the request takes SQLite's write lock."""
     reply = await probe.post("/write", auth=(console.settings.admin_user, "wrong password"), timeout=5)
     assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
     async with console.store.read() as session:
         failures = await login_failures.of(session, 1, "127.0.0.1")
     assert failures is not None
     assert failures.count == 1
-    assert await written(console) == 0
+    assert await count_events(console) == 0
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,9 @@ async def test_a_wrong_password_in_a_writing_request_does_not_wait_for_itself(
         ("made up", set()),
     ],
 )
-async def test_roles(probe: httpx.AsyncClient, console: Console, role: str, allowed: set[str]) -> None:
+async def test_access_depends_on_the_role(
+    probe: httpx.AsyncClient, console: Console, role: str, allowed: set[str]
+) -> None:
     async with console.store.begin() as session:
         admin = await users.by_email(session, console.settings.admin_user)
         assert admin is not None
@@ -119,9 +121,7 @@ async def test_roles(probe: httpx.AsyncClient, console: Console, role: str, allo
     assert statuses == {name: 200 if name in allowed else 403 for name in statuses}
 
 
-async def test_a_threshold_of_0_turns_the_lockout_off_and_nothing_else(
-    probe: httpx.AsyncClient, console: Console
-) -> None:
+async def test_threshold_0_disables_only_the_lockout(probe: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         (await cluster.load(session)).policy = {"login_lockout_threshold": 0}
     for _ in range(7):

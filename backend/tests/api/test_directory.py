@@ -1,11 +1,11 @@
-"""Who is let in by a directory, and as whom."""
+"""Tests of signing in with an LDAP directory, and of the users this creates."""
 
 import asyncio
 from typing import Any
 
 import httpx
 import pytest
-from backend.tests.directory import DBA, PASSWORD, SETTINGS, SHOP, FakeDirectory, basic, log_in, told
+from backend.tests.directory import DBA, PASSWORD, SETTINGS, SHOP, FakeDirectory, basic, log_in, descriptions
 from backend.tests.oidc_provider import leave
 
 from shardboard.api.gate import gate
@@ -17,7 +17,7 @@ from shardboard.state import cluster
 pytestmark = pytest.mark.store_in_all
 
 
-async def test_whom_the_directory_knows_is_logged_in(
+async def test_directory_user_can_sign_in(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     session = (await log_in(browser)).json()
@@ -37,7 +37,7 @@ async def test_whom_the_directory_knows_is_logged_in(
     ("username", "password"),
     [("ann", "x"), ("ann", ""), ("bob", PASSWORD), ("ann ", PASSWORD), (" ann", PASSWORD), ("ann:x", PASSWORD)],
 )
-async def test_whom_it_does_not_know_is_not(
+async def test_unknown_directory_users_are_refused(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory, username: str, password: str
 ) -> None:
     reply = await log_in(browser, username, password)
@@ -46,7 +46,7 @@ async def test_whom_it_does_not_know_is_not(
     assert directory.asked == ([username] if password and username in ("ann", "bob") else [])
 
 
-async def test_a_user_with_a_password_here_is_not_looked_for(
+async def test_local_users_are_not_authenticated_by_the_directory(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     admin = (await client.get("/v1/users/1")).json()["email"]
@@ -56,126 +56,128 @@ async def test_a_user_with_a_password_here_is_not_looked_for(
     assert directory.asked == []
 
 
-async def test_groups_give_roles_at_every_log_in(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_role_is_updated_from_groups_at_every_sign_in(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     await log_in(browser)
     directory.groups["ann"] = [SHOP, "CN=DBA, OU=groups,dc=example,dc=org"]
-    assert (await log_in(browser)).json()["role"] == "admin", "the oldest mapping that fits, however it is written"
+    assert (await log_in(browser)).json()["role"] == "admin", "the oldest matching mapping, regardless of spelling"
     directory.groups["ann"] = ["cn=other,dc=example,dc=org"]
-    reply = await log_in(elsewhere)
+    reply = await log_in(other_network)
     assert (reply.status_code, reply.json()["error_code"]) == (403, "no_role")
-    assert (await browser.get("/v1/session")).status_code == 401, "the session from before has ended, too"
+    assert (await browser.get("/v1/session")).status_code == 401, "the earlier session has ended as well"
     for _ in range(3):
-        assert await basic(elsewhere) == 403
-    assert len(await told(client, "no directory group provides a role")) == 1, (
-        "a program that goes on asking is told of once"
+        assert await basic(other_network) == 403
+    assert len(await descriptions(client, "no directory group provides a role")) == 1, (
+        "repeated requests of a program are recorded once"
     )
     directory.groups["ann"] = [SHOP]
-    assert await basic(elsewhere) == 200
+    assert await basic(other_network) == 200
     directory.groups["ann"] = []
     assert (await log_in(browser)).status_code == 403
-    assert len(await told(client, "no directory group provides a role")) == 2
+    assert len(await descriptions(client, "no directory group provides a role")) == 2
 
 
-async def test_a_remembered_password_begins_nothing(
-    client: httpx.AsyncClient, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_cached_password_creates_no_session_or_token(
+    client: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    assert await basic(elsewhere) == 200
+    assert await basic(other_network) == 200
     del directory.passwords["ann"]
-    assert await basic(elsewhere) == 200, "within the time for which programs are not asked about again"
-    assert (await log_in(elsewhere)).status_code == 401
-    assert (await elsewhere.post("/v1/users/authorize", auth=("ann", PASSWORD))).status_code == 401
+    assert await basic(other_network) == 200, "within the cache time for programs"
+    assert (await log_in(other_network)).status_code == 401
+    assert (await other_network.post("/v1/users/authorize", auth=("ann", PASSWORD))).status_code == 401
     assert (await client.put("/v1/cluster/ldap", json={"cache_ttl": 60})).status_code == 200
-    assert await basic(elsewhere) == 401, "another time does not count for what is remembered already"
+    assert await basic(other_network) == 401, "changing the cache time clears the cache"
 
 
-async def test_a_token_is_not_renewed_without_the_directory(
-    elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_token_of_a_directory_user_cannot_be_refreshed(
+    other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    given = (await elsewhere.post("/v1/users/authorize", auth=("ann", PASSWORD))).json()
+    authorized = (await other_network.post("/v1/users/authorize", auth=("ann", PASSWORD))).json()
     by_token = {"Authorization": f"JWT {given['access_token']}"}
-    assert (await elsewhere.get("/v1/bdbs", headers=by_token)).status_code == 200
-    reply = await elsewhere.post("/v1/users/refresh_jwt", headers=by_token)
+    assert (await other_network.get("/v1/bdbs", headers=by_token)).status_code == 200
+    reply = await other_network.post("/v1/users/refresh_jwt", headers=by_token)
     assert (reply.status_code, reply.json()["error_code"]) == (403, "not_renewable")
 
 
-async def test_who_has_a_name_now_is_not_who_had_it(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_sessions_end_when_a_name_refers_to_another_entry(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    """Somebody else got the address, or somebody was moved within the directory."""
+    """Another person received the name, or the entry was moved within the directory."""
     uid = (await log_in(browser)).json()["uid"]
     directory.dns["ann"], directory.groups["ann"] = "uid=ann2,ou=people,dc=example,dc=org", [DBA]
-    other = (await log_in(elsewhere)).json()
+    other = (await log_in(other_network)).json()
     assert (other["uid"], other["role"]) == (uid, "admin")
     assert (await browser.get("/v1/session")).status_code == 401
-    assert len(await told(client, "another entry")) == 1
-    await leave(elsewhere)
-    assert (await log_in(elsewhere)).status_code == 200
-    assert len(await told(client, "another entry")) == 1
+    assert len(await descriptions(client, "another entry")) == 1
+    await leave(other_network)
+    assert (await log_in(other_network)).status_code == 200
+    assert len(await descriptions(client, "another entry")) == 1
 
 
-async def test_programs_send_the_password_with_every_call(
-    console: Console, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_correct_password_of_a_program_is_cached(
+    console: Console, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     for _ in range(3):
-        assert (await elsewhere.get("/v1/bdbs", auth=("ann", PASSWORD))).status_code == 200
+        assert (await other_network.get("/v1/bdbs", auth=("ann", PASSWORD))).status_code == 200
     assert directory.asked == ["ann"]
-    assert (await elsewhere.get("/v1/bdbs", auth=("ann", "x"))).status_code == 401
+    assert (await other_network.get("/v1/bdbs", auth=("ann", "x"))).status_code == 401
     assert directory.asked == ["ann", "ann"]
 
 
-async def test_two_names_of_one_entry_are_one_user(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_different_names_of_one_entry_are_one_user(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     directory.passwords["ann@example.org"] = PASSWORD
     directory.groups["ann@example.org"] = [SHOP]
     directory.dns["ann@example.org"] = "UID=ann,ou=people,dc=example,dc=org"
-    first, second = (await log_in(browser)).json(), (await log_in(elsewhere, "ann@example.org")).json()
+    first, second = (await log_in(browser)).json(), (await log_in(other_network, "ann@example.org")).json()
     assert first["uid"] == second["uid"]
-    await leave(elsewhere)
-    assert (await log_in(elsewhere, "ANN")).json()["uid"] == first["uid"]
+    await leave(other_network)
+    assert (await log_in(other_network, "ANN")).json()["uid"] == first["uid"]
     assert len((await client.get("/v1/users")).json()) == 2
-    await leave(elsewhere)
+    await leave(other_network)
     directory.asked.clear()
     for _ in range(3):
-        assert await basic(elsewhere, "Ann@example.org") == 200
-    assert directory.asked == ["Ann@example.org"], "it is remembered as any other name"
+        assert await basic(other_network, "Ann@example.org") == 200
+    assert directory.asked == ["Ann@example.org"], "it is cached like any other name"
     for name in ("ann", "ann@example.org", "ann", "ann@example.org", "ann"):
-        assert await basic(elsewhere, name, "x") == 401
+        assert await basic(other_network, name, "x") == 401
     directory.asked.clear()
     for name in ("ann", "ann@example.org"):
-        assert await basic(elsewhere, name) == 401, "failures of one name count for the other"
+        assert await basic(other_network, name) == 401, "failures with one name count for the other"
     assert directory.asked == []
     assert (await client.delete(f"/v1/users/{first['uid']}")).status_code == 200
-    assert await basic(elsewhere, "ann@example.org") == 200, "a user anew, by that name"
+    assert await basic(other_network, "ann@example.org") == 200, "a new user with this name"
 
 
-async def test_two_who_come_first_are_one_user(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_concurrent_first_sign_ins_create_one_user(
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    replies = await asyncio.gather(log_in(browser), log_in(elsewhere))
+    replies = await asyncio.gather(log_in(browser), log_in(other_network))
     assert [reply.status_code for reply in replies] == [200, 200]
     assert len((await client.get("/v1/users")).json()) == 2
 
 
-async def test_who_fails_often_waits_and_the_directory_is_not_asked(
-    browser: httpx.AsyncClient, elsewhere: httpx.AsyncClient, directory: FakeDirectory
+async def test_locked_out_clients_do_not_reach_the_directory(
+    browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    """Of a name that no user has, and of one that logged in before."""
+    """For a name without a user, and for one that signed in before."""
     directory.passwords["bob"], directory.groups["bob"] = "bobpass", [SHOP]
-    assert (await log_in(elsewhere)).status_code == 200
-    await leave(elsewhere)
+    assert (await log_in(other_network)).status_code == 200
+    await leave(other_network)
     directory.asked.clear()
     for name, right in (("bob", "bobpass"), ("ann", PASSWORD)):
         for _ in range(5):
             assert (await log_in(browser, name, "x")).status_code == 401
-        assert (await log_in(browser, name, right)).status_code == 401, "the same answer, and nobody asks"
+        assert (await log_in(browser, name, right)).status_code == 401, (
+            "the same reply, without a request to the directory"
+        )
         assert directory.asked.count(name) == 5
-        assert (await log_in(elsewhere, name, right)).status_code == 200, "from elsewhere nobody waits"
+        assert (await log_in(other_network, name, right)).status_code == 200, "other networks are not locked out"
 
 
-async def test_a_directory_that_is_away(
+async def test_unavailable_directory_is_reported(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     directory.away = "The directory is unreachable: x."
@@ -184,21 +186,21 @@ async def test_a_directory_that_is_away(
     assert "is unreachable" not in reply.text, "the details are for operators"
     events = [each["description"] for each in (await client.get("/v1/logs")).json()]
     assert directory.away in events
-    assert (await client.get("/v1/bdbs")).status_code == 200, "users with a password here do not need it"
+    assert (await client.get("/v1/bdbs")).status_code == 200, "users with a local password do not need it"
     reply = await client.put("/v1/cluster/ldap", json=SETTINGS)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "ldap_unavailable")
     assert (await client.put("/v1/cluster/ldap", json={"control_plane": False})).status_code == 200
 
 
-async def test_a_directory_that_is_removed_meanwhile(
+async def test_sign_in_fails_if_the_directory_is_removed_at_the_same_time(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    ask = directory.authenticate
+    original = directory.authenticate
 
-    async def authenticate(*given: Any) -> Person | None:
-        found = await ask(*given)
+    async def authenticate(*arguments: Any) -> Person | None:
+        person = await original(*arguments)
         assert (await client.delete("/v1/cluster/ldap")).status_code == 200
-        return found
+        return person
 
     directory.authenticate = authenticate  # type: ignore[method-assign]
     assert (await log_in(browser)).status_code == 403
@@ -206,31 +208,31 @@ async def test_a_directory_that_is_removed_meanwhile(
     assert len((await client.get("/v1/users")).json()) == 1
 
 
-async def test_a_user_of_the_directory_has_no_password_here(
+async def test_directory_users_have_no_local_password(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     uid = (await log_in(browser)).json()["uid"]
-    new, asked = "correct horse battery 2", {"X-Requested-With": "shardboard"}
-    for who, headers in ((client, {}), (browser, asked)):
+    new, from_web_ui = "correct horse battery 2", {"X-Requested-With": "shardboard"}
+    for caller, headers in ((client, {}), (browser, from_web_ui)):
         for method, path, body in (
             ("PUT", f"/v1/users/{uid}", {"password": new}),
             ("POST", "/v1/users/password", {"username": "ann", "new_password": new}),
         ):
-            reply = await who.request(method, path, json=body, headers=headers)
+            reply = await caller.request(method, path, json=body, headers=headers)
             assert (reply.status_code, reply.json()["error_code"]) == (406, "no_password"), (method, path)
     directory.asked.clear()
-    gone = {"username": "ann", "old_password": PASSWORD}
-    assert (await client.request("DELETE", "/v1/users/password", json=gone)).status_code == 406
-    reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": PASSWORD}, headers=asked)
+    deleted = {"username": "ann", "old_password": PASSWORD}
+    assert (await client.request("DELETE", "/v1/users/password", json=deleted)).status_code == 406
+    reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": PASSWORD}, headers=from_web_ui)
     assert reply.status_code == 406
     assert directory.asked == []
     change = {"auth_method": "regular", "password": new}
-    assert (await client.put(f"/v1/users/{uid}", json=change)).status_code == 200, "an administrator takes it over"
+    assert (await client.put(f"/v1/users/{uid}", json=change)).status_code == 200, "an administrator converts the user"
     assert (await log_in(browser)).status_code == 401
     assert (await log_in(browser, "ann", new)).status_code == 200
 
 
-async def test_a_name_that_is_two_entries_is_a_wrong_password(
+async def test_ambiguous_name_is_refused_like_a_wrong_password(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def authenticate(*_: Any) -> None:
@@ -238,10 +240,10 @@ async def test_a_name_that_is_two_entries_is_a_wrong_password(
 
     monkeypatch.setattr(directory, "authenticate", authenticate)
     assert (await log_in(browser)).status_code == 401
-    assert len(await told(client, "The directory has two.")) == 1
+    assert len(await descriptions(client, "The directory has two.")) == 1
 
 
-async def test_where_too_many_wait_all_are_refused_alike(
+async def test_all_sign_ins_are_refused_if_too_many_wait(
     console: Console, browser: httpx.AsyncClient, directory: FakeDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate(console.store).verifier, "_turns", Turns(1, 1, 0, 0))
@@ -250,8 +252,10 @@ async def test_where_too_many_wait_all_are_refused_alike(
         assert (reply.status_code, reply.json()["error_code"]) == (503, "busy")
 
 
-async def test_metrics_ask_once(console: Console, elsewhere: httpx.AsyncClient, directory: FakeDirectory) -> None:
+async def test_metrics_authenticate_once(
+    console: Console, other_network: httpx.AsyncClient, directory: FakeDirectory
+) -> None:
     async with console.store.begin() as session:
         (await cluster.load_for_update(session)).policy = {"metrics_auth": True}
-    assert (await elsewhere.get("/metrics", auth=("ann", "x"))).status_code == 401
+    assert (await other_network.get("/metrics", auth=("ann", "x"))).status_code == 401
     assert directory.asked == ["ann"]

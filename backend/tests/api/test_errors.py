@@ -1,4 +1,4 @@
-"""Every failure has the same body, says what is wrong, and keeps the usual headers."""
+"""Tests that every failure has the same body with a reason, and the usual headers."""
 
 from typing import Any
 
@@ -27,7 +27,9 @@ from shardboard.state import bdbs
         ("GET", "/v1/bdbs/1", 404, "db_not_found"),
     ],
 )
-async def test_routes(client: httpx.AsyncClient, method: str, path: str, status: int, code: str) -> None:
+async def test_unknown_routes_and_methods(
+    client: httpx.AsyncClient, method: str, path: str, status: int, code: str
+) -> None:
     reply = await client.request(method, path)
     assert (reply.status_code, reply.json()["error_code"]) == (status, code)
     assert reply.json()["description"] == reply.json()["message"]
@@ -35,15 +37,15 @@ async def test_routes(client: httpx.AsyncClient, method: str, path: str, status:
 
 
 @pytest.mark.parametrize(
-    ("url", "year"),
+    ("url", "is_sent"),
     [("https://console.example", True), ("https://localhost:9443", False), ("http://console.example", False)],
 )
-async def test_a_browser_asks_for_nothing_in_clear_any_more(client: httpx.AsyncClient, url: str, year: bool) -> None:
+async def test_hsts_is_sent_for_public_https_names(client: httpx.AsyncClient, url: str, is_sent: bool) -> None:
     reply = await client.get(f"{url}/v1/cluster")
-    assert reply.headers.get("strict-transport-security") == ("max-age=31536000" if year else None)
+    assert reply.headers.get("strict-transport-security") == ("max-age=31536000" if is_sent else None)
 
 
-async def test_unexpected_failure_tells_nothing_of_the_inside(
+async def test_unexpected_failure_reveals_no_internals(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def explode(_session: Any) -> None:
@@ -57,13 +59,13 @@ async def test_unexpected_failure_tells_nothing_of_the_inside(
     assert reply.headers["cluster-state-id"]
 
 
-async def test_a_store_that_is_away(
+async def test_unavailable_store_is_reported(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def away(_session: Any) -> None:
+    async def unavailable(_session: Any) -> None:
         raise exc.OperationalError("SELECT 'the secret inside'", {}, TimeoutError("no route to the server"))
 
-    monkeypatch.setattr(bdbs, "every", away)
+    monkeypatch.setattr(bdbs, "every", unavailable)
     reply = await client.get("/v1/bdbs")
     assert (reply.status_code, reply.json()["error_code"]) == (503, "store_unavailable")
     assert reply.headers["Retry-After"] == "5"
@@ -72,7 +74,7 @@ async def test_a_store_that_is_away(
 
 
 @pytest.mark.parametrize(("version", "status"), [("1", 200), ("2.0", 200), ("3", 505), ("x" * 100, 505)])
-async def test_api_version(client: httpx.AsyncClient, version: str, status: int) -> None:
+async def test_unsupported_api_versions_are_refused(client: httpx.AsyncClient, version: str, status: int) -> None:
     reply = await client.get("/v1/cluster", headers={"x-api-version": version})
     assert reply.status_code == status
 
@@ -96,21 +98,23 @@ async def test_json_needs_its_content_type(client: httpx.AsyncClient) -> None:
         ("/v2/actions", "GET, OPTIONS"),
     ],
 )
-async def test_options(console: Console, path: str, allow: str) -> None:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://x") as anyone:
-        reply = await anyone.options(path)
+async def test_options_lists_allowed_methods(console: Console, path: str, allow: str) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://x") as anonymous:
+        reply = await anonymous.options(path)
         assert (reply.status_code, reply.headers["allow"]) == (200, allow)
 
 
 @pytest.mark.parametrize(
     ("method", "path", "allow"), [("DELETE", "/v1/bdbs", "GET, POST"), ("PATCH", "/v1/bdbs/1", "DELETE, GET, PUT")]
 )
-async def test_what_is_not_possible_says_what_is(client: httpx.AsyncClient, method: str, path: str, allow: str) -> None:
+async def test_method_not_allowed_lists_allowed_methods(
+    client: httpx.AsyncClient, method: str, path: str, allow: str
+) -> None:
     reply = await client.request(method, path)
     assert (reply.status_code, reply.headers["allow"]) == (405, allow)
 
 
-async def test_options_elsewhere(client: httpx.AsyncClient) -> None:
+async def test_options_of_unknown_paths_or_if_forbidden(client: httpx.AsyncClient) -> None:
     for path in ("/v1/endpoints", "/v1/boostrap", "/v1/bdbs/1/2/3", "/somewhere"):
         assert (await client.options(path)).status_code == 404
     await client.put("/v1/cluster", json={"options_method_forbidden": True})

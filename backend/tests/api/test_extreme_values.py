@@ -1,5 +1,7 @@
-"""Whatever administrators send for the cluster, nodes, licence, set-up and tokens, and whatever rows of users hold: no reply is a
-failure of the console, and the administrator can still log in afterwards."""
+"""Tests with extreme values in requests about the cluster, nodes, license, setup and tokens, and in rows of users.
+
+No reply is an internal error, and the administrator can still sign in afterwards.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -30,11 +32,11 @@ ADMIN = "admin@example.org"
 
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings without an administrator's password: the cluster does not exist yet."""
+    """Settings without an administrator password: the cluster does not exist yet."""
     return generated_password(settings, monkeypatch)
 
 
-async def insist_that_all_goes_on(client: httpx.AsyncClient) -> None:
+async def check_console_works(client: httpx.AsyncClient) -> None:
     paths = ("cluster", "cluster/policy", "nodes", "nodes/1", "license", "users", "bootstrap", "logs", "bdbs")
     for path in paths:
         assert (await client.get(f"/v1/{path}")).status_code == 200, path
@@ -63,9 +65,9 @@ NODE_FIELDS = (
         ("POST", "/v1/users/authorize", ("ttl",)),
         ("POST", "/v1/bootstrap", ("action", "cluster", "credentials", "node")),
     ],
-    ids=lambda given: given if isinstance(given, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_no_field_ends_the_console(
+async def test_no_field_causes_an_internal_error(
     client: httpx.AsyncClient, method: str, path: str, names: tuple[str, ...], sampling: Sampling
 ) -> None:
     for name in names:
@@ -75,14 +77,14 @@ async def test_no_field_ends_the_console(
 
 @pytest.mark.store_in_all
 @pytest.mark.usefixtures("nodes")
-async def test_no_field_of_a_node_ends_the_console(client: httpx.AsyncClient, sampling: Sampling) -> None:
+async def test_no_field_of_a_node_causes_an_internal_error(client: httpx.AsyncClient, sampling: Sampling) -> None:
     for name in NODE_FIELDS:
         await sweep(client, "PUT", "/v1/nodes/1", name, sampling)
-    await insist_that_all_goes_on(client)
+    await check_console_works(client)
 
 
 @pytest.mark.store_in_all
-async def test_no_rule_locks_everybody_out(client: httpx.AsyncClient, sampling: Sampling) -> None:
+async def test_no_policy_value_prevents_signing_in(client: httpx.AsyncClient, sampling: Sampling) -> None:
     for name in (await client.get("/v1/cluster/policy")).json():
         await sweep(client, "PUT", "/v1/cluster/policy", name, sampling)
     assert (await client.post("/v1/users/authorize")).status_code == 200
@@ -91,8 +93,8 @@ async def test_no_rule_locks_everybody_out(client: httpx.AsyncClient, sampling: 
 
 @pytest.mark.store_in_all
 @pytest.mark.parametrize("name", [*VALUES[10:19], "a:b", ":", "a" * 255])
-async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Console, name: str) -> None:
-    """HTTP Basic ends a user name at its first colon."""
+async def test_bootstrap_never_creates_an_administrator_who_cannot_sign_in(console: Console, name: str) -> None:
+    """In HTTP Basic authentication a user name ends at its first colon."""
     async with caller(console, "127.0.0.1", auth=(USER, PASSWORD)) as local:
         reply = await local.post(
             "/v1/bootstrap", json=BODY | {"credentials": {"username": name, "password": "a long password"}}
@@ -100,21 +102,25 @@ async def test_nobody_becomes_an_administrator_who_cannot_log_in(console: Consol
         assert reply.status_code < 500
         if reply.status_code == 200:
             async with caller(console, "192.0.2.1", auth=(name, "a long password")) as far:
-                assert (await far.get("/v1/users")).status_code == 200, "the cluster was created, and nobody can log in"
+                assert (await far.get("/v1/users")).status_code == 200, (
+                    "the cluster was created, but no user can sign in"
+                )
 
 
 @pytest.mark.store_in_all
-async def test_an_administrator_in_another_case_is_the_same_one(console: Console, client: httpx.AsyncClient) -> None:
+async def test_user_names_are_case_insensitive(console: Console, client: httpx.AsyncClient) -> None:
     credentials = {"username": ADMIN.upper(), "password": "another long password"}
     assert (await client.post("/v1/bootstrap", json=BODY | {"credentials": credentials})).status_code == 200
     for name in (ADMIN, ADMIN.upper(), "Admin@Example.org"):
         async with caller(console, "192.0.2.1", auth=(name, credentials["password"])) as far:
-            shown = (await far.get("/v1/users")).json()
-            assert [(user["email"], user["role"]) for user in shown] == [(ADMIN, "admin")]
+            listed = (await far.get("/v1/users")).json()
+            assert [(user["email"], user["role"]) for user in listed] == [(ADMIN, "admin")]
 
 
 @pytest.mark.store_in_all
-async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console, client: httpx.AsyncClient) -> None:
+async def test_existing_users_that_differ_only_in_case_stay_separate(
+    console: Console, client: httpx.AsyncClient
+) -> None:
     await add(console, email=ADMIN.upper(), password_hash=await passwords.hashed("of the other"), role="none")
     assert (await client.get("/v1/users")).status_code == 200
     async with caller(console, "192.0.2.1", auth=(ADMIN.upper(), "of the other")) as other:
@@ -135,10 +141,10 @@ async def test_rows_that_differ_in_case_only_are_each_their_own(console: Console
         {"password_hash": HUGE},
         {"last_login": datetime(1, 1, 1, tzinfo=UTC)},
     ],
-    # Without the moment, which is another one for each worker that collects them.
+    # Without fixture-specific values: the ids must be the same in every worker that collects them.
     ids=lambda columns: ",".join(f"{name}={str(value)[:5]}" for name, value in columns.items()),
 )
-async def test_rows_of_users_that_hold_junk_harm_nobody(
+async def test_users_with_invalid_rows_do_not_affect_others(
     console: Console, client: httpx.AsyncClient, columns: dict[str, Any]
 ) -> None:
     junk = "junk@example.org"
@@ -153,7 +159,7 @@ async def test_rows_of_users_that_hold_junk_harm_nobody(
 
 
 @pytest.mark.store_in_all
-async def test_a_counter_of_failures_does_not_overflow(console: Console, client: httpx.AsyncClient) -> None:
+async def test_failure_counter_does_not_overflow(console: Console, client: httpx.AsyncClient) -> None:
     async with console.store.begin() as session:
         session.add(LoginFailures(user_uid=1, network="192.0.2.1", count=2**31 - 1, last_at=datetime.now(UTC)))
     await client.put("/v1/cluster/policy", json={"login_lockout_threshold": 0})
@@ -162,7 +168,7 @@ async def test_a_counter_of_failures_does_not_overflow(console: Console, client:
     async with console.store.read() as session:
         failures = await login_failures.of(session, 1, "192.0.2.1")
         assert failures is not None
-        assert failures.count < 2**31, "a column of 32 bits would refuse it"
+        assert failures.count < 2**31, "a 32-bit column would refuse a larger value"
 
 
 async def add(console: Console, **columns: Any) -> None:

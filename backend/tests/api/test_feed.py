@@ -1,4 +1,4 @@
-"""What readers of the stream are told, and in which order."""
+"""Tests of the feed: what is sent to readers of the stream, and in which order."""
 
 import asyncio
 import json
@@ -15,37 +15,37 @@ from shardboard.state.outages import Outage
 
 
 @pytest.mark.parametrize("kinds", [("bdb", "shard", "node"), ("node", "bdb", "shard")])
-async def test_parts_are_told_before_what_they_are_parts_of(
+async def test_parts_are_sent_before_the_objects_that_contain_them(
     console: Console, nodes: list[Node], kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "GATHER_SECONDS", 0.01)
     task = asyncio.create_task(feed.Feed(console).run())
     try:
-        with console.bus.listen("object") as told:
+        with console.bus.listen("object") as messages:
             await asyncio.sleep(0)
             for kind in kinds:
                 console.bus.publish("change", (kind, 1))
-            heard: list[str] = []
-            await until(lambda: heard.extend(content.kind for _, content in told.drain()) or len(heard) == 3)
-        assert heard == ["shard", "node", "bdb"]
+            received: list[str] = []
+            await until(lambda: received.extend(content.kind for _, content in messages.drain()) or len(received) == 3)
+        assert received == ["shard", "node", "bdb"]
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_change_tells_that_there_is_a_password_but_not_which(
+async def test_changes_do_not_contain_the_password(
     console: Console, nodes: list[Node], client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = {"name": "closed", "memory_size": 1 << 30, "authentication_redis_pass": "s3cret"}
     assert (await client.post("/v1/bdbs", json=body)).status_code == 200
-    with console.bus.listen("object") as told:
+    with console.bus.listen("object") as messages:
         await feed.Feed(console)._publish([("bdb", 1)])
-        [(_, frame)] = told.drain()
-    shown = json.loads(frame.text.partition(b"data: ")[2])["object"]
-    assert (shown["authentication"], shown["authentication_redis_pass"]) == (True, "")
+        [(_, frame)] = messages.drain()
+    sent = json.loads(frame.text.partition(b"data: ")[2])["object"]
+    assert (sent["authentication"], sent["authentication_redis_pass"]) == (True, "")
 
 
-async def test_an_outage_is_told_so_that_readers_ask_for_incidents(console: Console) -> None:
+async def test_outage_is_sent_so_that_readers_fetch_incidents(console: Console) -> None:
     counts = {"noticed_ms": 1, "waited": 0, "failed": 0, "lost": 0}
     async with console.store.begin() as session:
         session.add(
@@ -61,49 +61,47 @@ async def test_an_outage_is_told_so_that_readers_ask_for_incidents(console: Cons
                 **counts,
             )
         )
-    with console.bus.listen("object") as told:
+    with console.bus.listen("object") as messages:
         await feed.Feed(console)._publish([("outage", 1)])
-        [(_, frame)] = told.drain()
-    shown = json.loads(frame.text.partition(b"data: ")[2])
-    assert shown == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
+        [(_, frame)] = messages.drain()
+    sent = json.loads(frame.text.partition(b"data: ")[2])
+    assert sent == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("no store"), RuntimeError("a bug")])
-async def test_a_change_that_could_not_be_told_is_not_forgotten(
+async def test_changes_that_could_not_be_sent_are_not_lost(
     console: Console, nodes: list[Node], error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told later; what never can be is asked for by readers that are sent away and come back."""
+    """A change is sent later, or readers are disconnected so that they fetch everything again."""
     for name in ("GATHER_SECONDS", "AGAIN_SECONDS"):
         monkeypatch.setattr(feed, name, 0.01)
-    failures, tell = [error], feed.Feed._publish
+    failures, original = [error], feed.Feed._publish
 
     async def failing(self: feed.Feed, keys: set[tuple[str, int]]) -> None:
         if failures:
             raise failures.pop()
-        await tell(self, keys)
+        await original(self, keys)
 
     monkeypatch.setattr(feed.Feed, "_publish", failing)
     task = asyncio.create_task(feed.Feed(console).run())
     try:
-        with console.bus.listen("object", "closing") as told:
+        with console.bus.listen("object", "closing") as messages:
             await asyncio.sleep(0)
             console.bus.publish("change", ("node", 1))
-            source, _ = await told.get() or ("", None)
+            source, _ = await messages.get() or ("", None)
         assert source == ("object" if isinstance(error, OSError) else "closing")
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_what_no_reader_follows_keeps_nothing_else_from_being_told(
-    console: Console, client: httpx.AsyncClient
-) -> None:
-    """Users, roles and rules have their own loops that listen; browsers ask for them."""
+async def test_changes_without_readers_do_not_block_others(console: Console, client: httpx.AsyncClient) -> None:
+    """Users, roles and ACLs have their own loops that listen; browsers fetch them."""
     user = {"email": "ann", "password": "correct horse", "role": "db_viewer"}
     with console.bus.listen("change") as changes:
         assert (await client.post("/v1/users", json=user)).status_code == 200
         keys = {message[1] for message in changes.drain()}
     assert {kind for kind, _ in keys} >= {"user", "event"}
-    with console.bus.listen("object") as told:
+    with console.bus.listen("object") as messages:
         await feed.Feed(console)._publish({*keys, ("role", 17), ("redis_acl", 17)})
-        assert {content.kind for _, content in told.drain()} == {"event"}
+        assert {content.kind for _, content in messages.drain()} == {"event"}
