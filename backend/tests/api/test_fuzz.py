@@ -1,4 +1,4 @@
-"""Bodies that no client would send: each has an answer, and one that is refused has changed nothing."""
+"""Tests with bodies that no real client sends: every request is answered, and a refused one changes nothing."""
 
 import json
 import random
@@ -19,10 +19,10 @@ from shardboard.state.bdbs import Bdb
 pytestmark = pytest.mark.usefixtures("nodes")
 
 SEED = 16
-LOOK_EVERY = 50
-"""Refused requests between two looks at the store."""
-KEEP = {"audit_lines", "audit_chain", "events", "login_failures"}
-"""Tables that may tell of a refusal."""
+CHECK_EVERY = 50
+"""Number of refused requests between two checks of the store."""
+UNCHECKED_TABLES = {"audit_lines", "audit_chain", "events", "login_failures"}
+"""Tables in which a refusal may be recorded."""
 ODD: list[Any] = [
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, 5e-324),
     *(
@@ -56,46 +56,46 @@ RAW = [
     b'{"a":NaN}',
     b"\x00",
 ]
-PLACES = ["1", "0", "-1", "99999999999999999999", "a", "1%00", "..%2f1", "%F0%9F%94%91", "1e3", "+1"]
+PATH_VALUES = ["1", "0", "-1", "99999999999999999999", "a", "1%00", "..%2f1", "%F0%9F%94%91", "1e3", "+1"]
 
 
 def resolved(schema: Any, components: dict[str, Any]) -> dict[str, Any]:
-    """The schema that a reference, or the first of several, stands for."""
+    """Return the schema that a reference, or the first of several alternatives, refers to."""
     while True:
         if "$ref" in schema:
             schema = components[schema["$ref"].rpartition("/")[2]]
-        elif several := schema.get("anyOf") or schema.get("allOf") or schema.get("oneOf"):
-            schema = several[0]
+        elif alternatives := schema.get("anyOf") or schema.get("allOf") or schema.get("oneOf"):
+            schema = alternatives[0]
         else:
             return dict(schema)
 
 
-def value(schema: Any, components: dict[str, Any], dice: random.Random, depth: int = 0) -> Any:
-    """Sometimes what it asks for, more often not."""
-    if depth > 4 or dice.random() < 0.4:
-        return dice.choice(ODD)
+def value(schema: Any, components: dict[str, Any], rng: random.Random, depth: int = 0) -> Any:
+    """Return a random value, which sometimes matches the schema."""
+    if depth > 4 or rng.random() < 0.4:
+        return rng.choice(ODD)
     schema = resolved(schema, components)
     if "enum" in schema:
-        return dice.choice(schema["enum"])
+        return rng.choice(schema["enum"])
     match schema.get("type"):
         case "object":
             known = schema.get("properties", {})
-            chosen = [name for name in known if dice.random() < 0.5] + (["surprise"] if dice.random() < 0.1 else [])
-            return {name: value(known.get(name, {}), components, dice, depth + 1) for name in chosen}
+            chosen = [name for name in known if rng.random() < 0.5] + (["surprise"] if rng.random() < 0.1 else [])
+            return {name: value(known.get(name, {}), components, rng, depth + 1) for name in chosen}
         case "array":
-            return [value(schema.get("items", {}), components, dice, depth + 1) for _ in range(dice.randrange(4))]
+            return [value(schema.get("items", {}), components, rng, depth + 1) for _ in range(rng.randrange(4))]
         case "integer" | "number":
-            return dice.choice([1, 2, 3, 100, 10**9, schema.get("minimum", 0), schema.get("maximum", 10**6)])
+            return rng.choice([1, 2, 3, 100, 10**9, schema.get("minimum", 0), schema.get("maximum", 10**6)])
         case "boolean":
-            return dice.random() < 0.5
+            return rng.random() < 0.5
         case "string":
-            return dice.choice(["a", "db", "1", "127.0.0.1", "admin@example.org", "enabled", "x" * 64])
-    return dice.choice(ODD)
+            return rng.choice(["a", "db", "1", "127.0.0.1", "admin@example.org", "enabled", "x" * 64])
+    return rng.choice(ODD)
 
 
 def calls(console: Console, count: int) -> Iterator[tuple[str, str, bytes]]:
-    """Method, path, body."""
-    document, dice = app_of(console).openapi(), random.Random(SEED)  # the same ones each time
+    """Yield method, path and body of `count` requests."""
+    document, rng = app_of(console).openapi(), random.Random(SEED)  # the same requests in every run
     components = document["components"]["schemas"]
     known = [
         (method.upper(), path, found["requestBody"]["content"]["application/json"]["schema"])
@@ -107,12 +107,12 @@ def calls(console: Console, count: int) -> Iterator[tuple[str, str, bytes]]:
         method, path, schema = known[number % len(known)]
         while "{" in path:
             before, _, rest = path.partition("{")
-            path = before + (dice.choice(PLACES) if dice.random() < 0.3 else "1") + rest.partition("}")[2]
-        if dice.random() < 0.1:
-            yield method, path, dice.choice(RAW)
+            path = before + (rng.choice(PATH_VALUES) if rng.random() < 0.3 else "1") + rest.partition("}")[2]
+        if rng.random() < 0.1:
+            yield method, path, rng.choice(RAW)
             continue
-        # Python's own JSON also writes half of a surrogate pair, and numbers that no other reader takes.
-        yield method, path, json.dumps(value(schema, components, dice)).encode("utf-8", "surrogatepass")
+        # Python's json module also writes unpaired surrogates, and numbers that other parsers refuse.
+        yield method, path, json.dumps(value(schema, components, rng)).encode("utf-8", "surrogatepass")
 
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -123,13 +123,13 @@ async def content(console: Console) -> Rows:
         return {
             name: sorted((dict(row._mapping) for row in await session.execute(select(table))), key=repr)
             for name, table in Base.metadata.tables.items()
-            if name not in KEEP
+            if name not in UNCHECKED_TABLES
         }
 
 
 async def restore(console: Console, rows: Rows) -> None:
-    """Back to what it was before something was ordered: else all that follows is told that something is under way."""
-    tables = [table for table in Base.metadata.sorted_tables if table.name not in KEEP]
+    """Restore the state before an accepted request. Otherwise later requests would only be refused because an action is running."""
+    tables = [table for table in Base.metadata.sorted_tables if table.name not in UNCHECKED_TABLES]
     async with console.store.begin() as session:
         for table in reversed(tables):
             await session.execute(delete(table))
@@ -142,7 +142,7 @@ async def restore(console: Console, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-async def test_odd_bodies_are_answered_and_change_nothing_when_they_are_refused(
+async def test_unusual_bodies_are_answered_and_refused_ones_change_nothing(
     console: Console, client: httpx.AsyncClient, count: int
 ) -> None:
     assert (await client.post("/v1/bdbs", json={"name": "db", "memory_size": 2**30})).status_code == 200
@@ -151,22 +151,22 @@ async def test_odd_bodies_are_answered_and_change_nothing_when_they_are_refused(
         bdb.status, bdb.action_uid = "active", None
         await session.execute(delete(Action))
     statuses: Counter[int] = Counter()
-    before, since = await content(console), []
+    before, refused = await content(console), []
     for method, path, body in calls(console, count):
         reply = await client.request(method, path, content=body, headers={"Content-Type": "application/json"})
         statuses[reply.status_code] += 1
-        told = method, path, body[:400], reply.status_code, reply.text[:400]
-        assert reply.status_code < 500, told
+        exchange = method, path, body[:400], reply.status_code, reply.text[:400]
+        assert reply.status_code < 500, exchange
         if reply.status_code < 300:
             await restore(console, before)
-            since = []
+            refused = []
             continue
-        assert reply.json()["description"], told
-        since.append(told)
-        if len(since) == LOOK_EVERY:
-            assert await content(console) == before, since
-            since = []
-    assert await content(console) == before, since
+        assert reply.json()["description"], exchange
+        refused.append(exchange)
+        if len(refused) == CHECK_EVERY:
+            assert await content(console) == before, refused
+            refused = []
+    assert await content(console) == before, refused
     assert statuses[400] > count / 3, statuses
     assert statuses[200] > count / 100, statuses
-    assert statuses[401] < count / 50, "else nothing was looked at"
+    assert statuses[401] < count / 50, "otherwise most requests were not examined"

@@ -1,4 +1,4 @@
-"""The plain port behind a reverse proxy, and web pages that reach it by DNS rebinding."""
+"""Tests of the unencrypted port behind a reverse proxy, and of protection against DNS rebinding."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from shardboard.server_certificate import read
 LOGIN = {"username": USER, "password": PASSWORD}
 
 
-def plain(console: Console, host: str = "127.0.0.1:8080", **options: Any) -> httpx.AsyncClient:
-    """A client of the plain port as it is served, on the console's machine."""
+def plain_client(console: Console, host: str = "127.0.0.1:8080", **options: Any) -> httpx.AsyncClient:
+    """Return a client of the unencrypted port, on the console's machine."""
     return client_of(console, console.settings.http_port, f"http://{host}", **options)
 
 
@@ -28,7 +28,7 @@ def client_of(console: Console, port: int, base_url: str, **options: Any) -> htt
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
 
 
-def configured(console: Console, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+def configure(console: Console, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     monkeypatch.setattr(console, "settings", console.settings.model_copy(update=changes))
 
 
@@ -36,7 +36,7 @@ def configured(console: Console, monkeypatch: pytest.MonkeyPatch, **changes: Any
     "host", ["127.0.0.1", "127.0.0.1:8080", "localhost:8080", "LOCALHOST", "sub.localhost:1", "[::1]:8080", "127.8.9.1"]
 )
 async def test_loopback_names_are_accepted(console: Console, host: str) -> None:
-    async with plain(console) as opened:
+    async with plain_client(console) as opened:
         assert (await opened.get("/v1/ca", headers={"Host": host})).status_code == 200
 
 
@@ -48,7 +48,7 @@ async def test_loopback_names_are_accepted(console: Console, host: str) -> None:
     ],
 )  # fmt: skip
 async def test_other_names_are_refused(console: Console, host: str) -> None:
-    async with plain(console, auth=(USER, PASSWORD)) as opened:
+    async with plain_client(console, auth=(USER, PASSWORD)) as opened:
         for path in ("/", "/metrics", "/v1/ca", "/v1/bootstrap", "/docs", "/assets/x.js", "/none"):
             reply = await opened.get(path, headers={"Host": host})
             assert (reply.status_code, reply.json()["error_code"]) == (421, "unknown_host"), path
@@ -57,8 +57,8 @@ async def test_other_names_are_refused(console: Console, host: str) -> None:
 
 
 async def test_public_names_are_accepted(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    configured(console, monkeypatch, public_names=["Console.Example.org", "192.0.2.1"])
-    async with plain(console) as opened:
+    configure(console, monkeypatch, public_names=["Console.Example.org", "192.0.2.1"])
+    async with plain_client(console) as opened:
         for host in ("console.example.org", "console.example.org:443", "console.example.org.", "192.0.2.1"):
             assert (await opened.get("/v1/ca", headers={"Host": host})).status_code == 200
         assert (await opened.get("/v1/ca", headers={"Host": "example.org"})).status_code == 421
@@ -67,7 +67,7 @@ async def test_public_names_are_accepted(console: Console, monkeypatch: pytest.M
 async def test_names_of_the_certificate_are_accepted(console: Console) -> None:
     signed = sign("mine", names=("elsewhere.example", "*.wild.example"))
     console.certificate.install(read(signed.pem, signed.key))
-    async with plain(console) as opened:
+    async with plain_client(console) as opened:
         for host, status in (
             ("elsewhere.example", 200), ("a.wild.example", 200), ("wild.example", 421), ("a.b.wild.example", 421)
         ):  # fmt: skip
@@ -78,7 +78,7 @@ async def test_names_of_the_certificate_are_accepted(console: Console) -> None:
 async def test_every_listener_on_a_loopback_address_checks_names(
     console: Console, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    configured(console, monkeypatch, https_host=address)
+    configure(console, monkeypatch, https_host=address)
     for port in (console.settings.https_port, console.settings.metrics_port):
         async with client_of(console, port, "https://localhost") as opened:
             assert (await opened.get("/metrics")).status_code == 401
@@ -91,8 +91,8 @@ async def test_listeners_for_other_machines_accept_all_names(console: Console) -
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1"}])
-async def test_the_plain_port_grants_nothing_without_a_login(console: Console, headers: dict[str, str]) -> None:
-    async with plain(console, headers=headers) as opened:
+async def test_plain_port_grants_no_access_without_credentials(console: Console, headers: dict[str, str]) -> None:
+    async with plain_client(console, headers=headers) as opened:
         assert (await opened.get("/metrics")).status_code == 401
         assert (await opened.get("/v1/bootstrap")).json()["local_node_info"] == {}
         opened.auth = (USER, PASSWORD)
@@ -101,8 +101,8 @@ async def test_the_plain_port_grants_nothing_without_a_login(console: Console, h
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080"])
 async def test_cookies_are_secure_on_the_plain_port(console: Console, host: str) -> None:
-    """A proxy with TLS may send any `Host` and no header. Browsers accept such cookies from http://localhost, too."""
-    async with plain(console, host) as opened:
+    """A proxy with TLS may send any `Host` and no other header. Browsers also accept such cookies from http://localhost."""
+    async with plain_client(console, host) as opened:
         reply = await opened.post("/v1/session", json=LOGIN)
     [cookie] = reply.headers.get_list("set-cookie")
     assert cookie.startswith(f"{credentials.COOKIE}=")
@@ -110,13 +110,13 @@ async def test_cookies_are_secure_on_the_plain_port(console: Console, host: str)
 
 
 @pytest.mark.parametrize(("proxies", "source"), [([], "127.0.0.1"), (["127.0.0.1"], "192.0.2.77")])
-async def test_forwarded_addresses_count_from_trusted_proxies_only(
+async def test_forwarded_addresses_are_used_only_from_trusted_proxies(
     console: Console, monkeypatch: pytest.MonkeyPatch, proxies: list[str], source: str
 ) -> None:
-    configured(console, monkeypatch, trusted_proxies=proxies)
+    configure(console, monkeypatch, trusted_proxies=proxies)
     forwarded = {"X-Forwarded-For": "192.0.2.77", "X-Forwarded-Proto": "https"}
-    async with plain(console, headers=forwarded, auth=(USER, PASSWORD)) as opened:
+    async with plain_client(console, headers=forwarded, auth=(USER, PASSWORD)) as opened:
         reply = await opened.post("/v1/session", json=LOGIN)
         assert ("strict-transport-security" in reply.headers) is bool(proxies)
-        found = (await opened.get("/v1/users/1/sessions")).json()
-    assert [each["address"] for each in found] == [source]
+        sessions = (await opened.get("/v1/users/1/sessions")).json()
+    assert [each["address"] for each in sessions] == [source]

@@ -1,4 +1,4 @@
-"""Joining over HTTP."""
+"""Tests of joining nodes over HTTP."""
 
 import logging
 import shlex
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.store_in_all
 
 @pytest.fixture
 async def agent(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    """Without credentials."""
+    """A client without credentials."""
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://console") as opened:
         yield opened
 
@@ -49,7 +49,7 @@ async def token_of(client: httpx.AsyncClient) -> str:
     return str((await client.post("/v1/join_tokens")).json()["token"])
 
 
-async def test_from_token_to_node(
+async def test_node_joins_with_a_token(
     client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console, bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -66,8 +66,10 @@ async def test_from_token_to_node(
     assert token.split(".")[1] not in caplog.text
 
 
-async def test_what_was_signed_is_noted(client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console) -> None:
-    for _ in range(2):  # joined, and joined again
+async def test_issued_certificates_are_recorded(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console
+) -> None:
+    for _ in range(2):  # join twice
         reply = await agent.post("/v1/bootstrap/join", json=body(await token_of(client)))
         async with console.store.begin() as session:
             assert await issued_certificates.is_known(session, serial_of(reply.json()["certificate"]))
@@ -80,13 +82,13 @@ async def test_what_was_signed_is_noted(client: httpx.AsyncClient, agent: httpx.
         assert await issued_certificates.refused(session) == set()
 
 
-async def test_the_ca_is_public(agent: httpx.AsyncClient, console: Console) -> None:
+async def test_ca_is_public(agent: httpx.AsyncClient, console: Console) -> None:
     reply = await agent.get("/v1/ca")
     assert (reply.status_code, reply.text) == (200, console.authority.ca_pem)
     assert reply.headers["content-type"].startswith("text/plain")
 
 
-async def test_an_agent_that_says_that_it_renews_its_certificate(
+async def test_agent_that_renews_its_certificate_gets_a_short_lived_one(
     client: httpx.AsyncClient, agent: httpx.AsyncClient
 ) -> None:
     reply = await agent.post("/v1/bootstrap/join", json=body(await token_of(client)) | {"renews": True})
@@ -95,21 +97,21 @@ async def test_an_agent_that_says_that_it_renews_its_certificate(
 
 
 @pytest.mark.parametrize(
-    ("asked", "url"),
+    ("host", "url"),
     [
         ("localhost", "https://localhost:9443"),
         ("127.0.0.1:8080", "https://127.0.0.1:9443"),
         ("[::1]", "https://[::1]:9443"),
     ],
 )
-async def test_the_command_can_be_pasted(client: httpx.AsyncClient, asked: str, url: str) -> None:
-    reply = await client.post(f"http://{asked}/v1/join_tokens", json={"ttl": 60, "address": "10.0.0.7"})
+async def test_join_command_is_complete(client: httpx.AsyncClient, host: str, url: str) -> None:
+    reply = await client.post(f"http://{host}/v1/join_tokens", json={"ttl": 60, "address": "10.0.0.7"})
     command = shlex.split(reply.json()["command"])
     token = reply.json()["token"]
     assert command == ["shardboard", "agent", "--join", url, "--token", token, "--address", "10.0.0.7"]
 
 
-async def test_the_command_names_a_host_of_an_installed_certificate(
+async def test_join_command_uses_a_host_name_of_an_installed_certificate(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     signed = sign("mine", names=("elsewhere.example",))
@@ -118,28 +120,28 @@ async def test_the_command_names_a_host_of_an_installed_certificate(
     assert shlex.split(command)[3].startswith("https://elsewhere.example:")
 
 
-async def test_the_command_names_a_host_that_the_certificate_holds_for(
+async def test_join_command_uses_a_host_name_of_the_own_certificate(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
     assert shlex.split(command)[3].split("/")[2].split(":")[0] in console.authority.names
 
 
-async def test_a_token_may_be_for_one_address(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
+async def test_token_can_be_limited_to_one_address(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
     token = (await client.post("/v1/join_tokens", json={"address": "10.0.0.7"})).json()["token"]
     refused = await agent.post("/v1/bootstrap/join", json={**body(token), "addr": "10.0.0.8"})
     assert (refused.status_code, refused.json()["description"]) == (401, "The join token is for another address.")
     assert (await agent.post("/v1/bootstrap/join", json={**body(token), "addr": "10.0.0.7"})).status_code == 200
-    odd = await client.post("/v1/join_tokens", json={"address": "10.0.0.7; rm -rf"})
-    assert (odd.status_code, odd.json()["error_code"]) == (406, "config_error")
+    invalid = await client.post("/v1/join_tokens", json={"address": "10.0.0.7; rm -rf"})
+    assert (invalid.status_code, invalid.json()["error_code"]) == (406, "config_error")
 
 
 @pytest.mark.parametrize("source", ["192.0.2.9", "127.0.0.1", "127.0.0.2", "::1"])
 @pytest.mark.parametrize("addr", ["127.0.0.1", "localhost", "LocalHost", "::1"])
-async def test_a_certificate_for_an_address_of_the_console_requires_a_token_for_it(
+async def test_address_of_the_console_requires_a_token_for_this_address(
     client: httpx.AsyncClient, console: Console, source: str, addr: str
 ) -> None:
-    """Behind a reverse proxy on the console's machine every agent has a loopback address."""
+    """Behind a reverse proxy on the console's machine, every agent has a loopback address."""
     transport = httpx.ASGITransport(app_of(console), client=(source, 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as agent:
         reply = await agent.post("/v1/bootstrap/join", json={**body(await token_of(client)), "addr": addr})
@@ -149,17 +151,19 @@ async def test_a_certificate_for_an_address_of_the_console_requires_a_token_for_
         assert (await agent.post("/v1/bootstrap/join", json={**body(token), "addr": addr})).status_code == 200
 
 
-async def test_other_addresses_need_no_token_of_their_own(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
+async def test_other_addresses_do_not_require_a_token_for_the_address(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient
+) -> None:
     reply = await agent.post("/v1/bootstrap/join", json={**body(await token_of(client)), "addr": "192.0.2.9"})
     assert reply.status_code == 200
 
 
 @pytest.mark.parametrize("ttl", [59, 3601, "600", 1.5])
-async def test_bad_ttl(client: httpx.AsyncClient, ttl: object) -> None:
+async def test_invalid_ttl_is_refused(client: httpx.AsyncClient, ttl: object) -> None:
     assert (await client.post("/v1/join_tokens", json={"ttl": ttl})).status_code == 400
 
 
-async def test_only_an_administrator_makes_tokens(
+async def test_tokens_require_an_administrator(
     client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console
 ) -> None:
     assert (await agent.post("/v1/join_tokens")).status_code == 401
@@ -183,7 +187,7 @@ async def test_only_an_administrator_makes_tokens(
         ({"facts": {}}, 400, "bad_request"),
     ],
 )
-async def test_bad_bodies(
+async def test_invalid_join_requests_are_refused(
     client: httpx.AsyncClient,
     agent: httpx.AsyncClient,
     console: Console,
@@ -197,15 +201,17 @@ async def test_bad_bodies(
     assert token.split(".")[1] not in reply.text
     async with console.store.read() as session:
         assert await nodes.every(session) == []
-    assert (await agent.post("/v1/bootstrap/join", json=body(token))).status_code == 200, "the token is still good"
+    assert (await agent.post("/v1/bootstrap/join", json=body(token))).status_code == 200, "the token is still valid"
 
 
-async def test_an_agent_may_be_one_release_ahead_and_no_more(
-    client: httpx.AsyncClient, agent: httpx.AsyncClient
-) -> None:
-    wanted = body(await token_of(client)) | {"facts": {**FACTS.model_dump(), "of_the_next_release": 1}}
-    refused = await agent.post("/v1/bootstrap/join", json=wanted, headers={protocol.HEADER: str(protocol.PROTOCOL + 2)})
+async def test_agent_can_be_only_one_release_newer(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
+    join_body = body(await token_of(client)) | {"facts": {**FACTS.model_dump(), "of_the_next_release": 1}}
+    refused = await agent.post(
+        "/v1/bootstrap/join", json=join_body, headers={protocol.HEADER: str(protocol.PROTOCOL + 2)}
+    )
     assert (refused.status_code, refused.json()["error_code"]) == (406, "wrong_release")
     assert refused.json()["description"].startswith("The agent is too new (protocol")
-    reply = await agent.post("/v1/bootstrap/join", json=wanted, headers={protocol.HEADER: str(protocol.PROTOCOL + 1)})
+    reply = await agent.post(
+        "/v1/bootstrap/join", json=join_body, headers={protocol.HEADER: str(protocol.PROTOCOL + 1)}
+    )
     assert reply.status_code == 200, reply.text

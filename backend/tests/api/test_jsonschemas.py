@@ -1,4 +1,4 @@
-"""What objects look like, as JSON Schema."""
+"""Tests of the JSON Schemas of objects."""
 
 from dataclasses import asdict
 
@@ -12,19 +12,19 @@ from shardboard.domain.policy import Policy
 async def schema(client: httpx.AsyncClient, name: str) -> dict[str, dict[str, object]]:
     reply = await client.get("/v1/jsonschema", params={"object": name})
     assert reply.status_code == 200
-    told = reply.json()
-    assert told["type"] == "object"
-    properties: dict[str, dict[str, object]] = told["properties"]
+    document = reply.json()
+    assert document["type"] == "object"
+    properties: dict[str, dict[str, object]] = document["properties"]
     return properties
 
 
-async def test_rules_have_ranges_and_the_defaults_that_hold(client: httpx.AsyncClient) -> None:
-    told = await schema(client, "policy")
-    assert told["events_keep_days"] == {"type": "integer", "minimum": 0, "maximum": 36_500, "default": 90}
-    assert told["drills_enabled"] == {"type": "boolean", "default": False}
-    assert told["resharding_pace"] == {"type": "string", "enum": ["gentle", "fast"], "default": "gentle"}
-    assert {name: each["default"] for name, each in told.items()} == asdict(Policy())
-    assert told.keys() == (await client.get("/v1/cluster/policy")).json().keys()
+async def test_policy_schema_has_ranges_and_current_defaults(client: httpx.AsyncClient) -> None:
+    properties = await schema(client, "policy")
+    assert properties["events_keep_days"] == {"type": "integer", "minimum": 0, "maximum": 36_500, "default": 90}
+    assert properties["drills_enabled"] == {"type": "boolean", "default": False}
+    assert properties["resharding_pace"] == {"type": "string", "enum": ["gentle", "fast"], "default": "gentle"}
+    assert {name: each["default"] for name, each in properties.items()} == asdict(Policy())
+    assert properties.keys() == (await client.get("/v1/cluster/policy")).json().keys()
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ async def test_rules_have_ranges_and_the_defaults_that_hold(client: httpx.AsyncC
         ("policy", "slave_ha"),
     ],
 )
-async def test_objects(client: httpx.AsyncClient, name: str, field: str) -> None:
+async def test_schemas_contain_the_fields(client: httpx.AsyncClient, name: str, field: str) -> None:
     assert field in await schema(client, name)
 
 
-async def test_an_unknown_object_is_told_which_there_are(client: httpx.AsyncClient) -> None:
+async def test_error_for_an_unknown_object_lists_known_ones(client: httpx.AsyncClient) -> None:
     reply = await client.get("/v1/jsonschema?object=x")
     assert (reply.status_code, reply.json()["field"]) == (400, "object")
     assert all(name in reply.json()["description"] for name in OBJECTS)

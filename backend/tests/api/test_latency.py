@@ -1,4 +1,4 @@
-"""The heat map of latency over HTTP: whose requests, where they are counted, and what is told where nobody counted."""
+"""Tests of the latency heat map over HTTP: selection of requests, binning, and seconds without data."""
 
 import time
 from array import array
@@ -31,7 +31,7 @@ MEASURED = {
     (OTHER, "other"): {cell(100): 500},
 }
 SILENT, UNKNOWN = NOW - 5, NOW - 3
-"""A second in which nobody asked anything, and one that no proxy told of; in all others requests were MEASURED."""
+"""A second without requests, and one without data of any proxy. All others have the MEASURED requests."""
 SECONDS = range(NOW - 20, NOW)
 
 
@@ -53,10 +53,10 @@ async def stored(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     await Archive(console.store, console.bus, console.live).restore()
     async with console.store.begin() as session:
         session.add_all(Bdb(uid=uid, name=f"d{uid}", port=12000 + uid, **common) for uid in (1, 2))
-        heard = [t for t in SECONDS if t != UNKNOWN]
+        known = [t for t in SECONDS if t != UNKNOWN]
         layout = (await metrics.layouts(session))[TOPICS["endpoints"]]
-        await metrics.write(session, [("endpoints", 1, layout, frame(t)) for t in heard])
-        await latency.write(session, 1, [Measured(t, {}, MEASURED) for t in heard if t != SILENT])
+        await metrics.write(session, [("endpoints", 1, layout, frame(t)) for t in known])
+        await latency.write(session, 1, [Measured(t, {}, MEASURED) for t in known if t != SILENT])
 
 
 def frame(t: int) -> Frame:
@@ -64,40 +64,42 @@ def frame(t: int) -> Frame:
     return Frame(t, uids, {name: array("f", [1.0, 1.0, nan]) for name in TOPICS["endpoints"]})
 
 
-async def ask(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
+async def get_latency(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
     reply = await client.get("/v1/history/latency", params={"from": SECONDS[0], "to": NOW, "bdb": 1, **more})
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    assert found["count"] == len(found["columns"]) == len(found["seconds"])
-    return found
+    body: dict[str, Any] = reply.json()
+    assert body["count"] == len(body["columns"]) == len(body["seconds"])
+    return body
 
 
-def requests(found: dict[str, Any]) -> int:
-    return sum(sum(counts) for _, *counts in filter(None, found["columns"]))
+def count_requests(body: dict[str, Any]) -> int:
+    return sum(sum(counts) for _, *counts in filter(None, body["columns"]))
 
 
-async def test_requests_by_second_and_latency(stored: None, client: httpx.AsyncClient) -> None:
-    found = await ask(client)
-    assert (found["resolution"], found["from"], found["step"], found["count"]) == ("1sec", SECONDS[0], 1, 20)
-    assert (found["kind"], found["per_decade"]) == ("all", 20)
-    first, *counts = found["columns"][0]
+async def test_requests_are_counted_by_second_and_latency(stored: None, client: httpx.AsyncClient) -> None:
+    body = await get_latency(client)
+    assert (body["resolution"], body["from"], body["step"], body["count"]) == ("1sec", SECONDS[0], 1, 20)
+    assert (body["kind"], body["per_decade"]) == ("all", 20)
+    first, *counts = body["columns"][0]
     assert first == 0
     assert (counts[0], counts[-1], sum(counts)) == (30, 1, 34)
-    assert found["bounds"][0] <= 100 < found["bounds"][1]
-    assert found["bounds"][-2] <= 5_000 < found["bounds"][-1]
-    assert found["bounds"][0] == pytest.approx(10 ** (found["lowest"] / 20), rel=1e-3)
+    assert body["bounds"][0] <= 100 < body["bounds"][1]
+    assert body["bounds"][-2] <= 5_000 < body["bounds"][-1]
+    assert body["bounds"][0] == pytest.approx(10 ** (body["lowest"] / 20), rel=1e-3)
 
 
-async def test_no_requests_and_no_data_are_not_the_same(stored: None, client: httpx.AsyncClient) -> None:
-    found = await ask(client)
+async def test_seconds_without_requests_and_without_data_are_distinguished(
+    stored: None, client: httpx.AsyncClient
+) -> None:
+    body = await get_latency(client)
     silent, unknown = SILENT - SECONDS[0], UNKNOWN - SECONDS[0]
-    assert (found["seconds"][silent], found["columns"][silent]) == (1, [])
-    assert (found["seconds"][unknown], found["columns"][unknown]) == (0, [])
-    assert sum(found["seconds"]) == 19
+    assert (body["seconds"][silent], body["columns"][silent]) == (1, [])
+    assert (body["seconds"][unknown], body["columns"][unknown]) == (0, [])
+    assert sum(body["seconds"]) == 19
 
 
 @pytest.mark.parametrize(
-    ("who", "each"),
+    ("selection", "per_second"),
     [
         ({"kind": "read"}, 31),
         ({"kind": "write"}, 3),
@@ -109,26 +111,28 @@ async def test_no_requests_and_no_data_are_not_the_same(stored: None, client: ht
         ({"bdb": ""}, 534),
     ],
 )
-async def test_whose_requests(stored: None, client: httpx.AsyncClient, who: dict[str, Any], each: int) -> None:
-    query = {name: value for name, value in {"bdb": 1, **who}.items() if value != ""}
+async def test_requests_are_selected_by_database_endpoint_and_kind(
+    stored: None, client: httpx.AsyncClient, selection: dict[str, Any], per_second: int
+) -> None:
+    query = {name: value for name, value in {"bdb": 1, **selection}.items() if value != ""}
     reply = await client.get("/v1/history/latency", params={"from": SECONDS[0], "to": NOW, **query})
-    assert requests(reply.json()) == each * 18
+    assert count_requests(reply.json()) == per_second * 18
 
 
-async def test_columns_are_added_up_and_what_came_since_fits_in(stored: None, client: httpx.AsyncClient) -> None:
-    whole = await ask(client, points=5)
-    assert (whole["step"], whole["count"]) == (4, 5)
-    assert whole["seconds"] == [4, 4, 4, 4, 3]
-    assert requests(whole) == 34 * 18
-    newest = await ask(client, **{"from": NOW - 4}, step=4, per_decade=whole["per_decade"])
-    assert newest["from"] == whole["from"] + 16
-    assert newest["columns"] == whole["columns"][-1:]
-    assert (await ask(client, per_decade=5))["per_decade"] == 5
+async def test_columns_are_aggregated_and_new_ones_can_be_appended(stored: None, client: httpx.AsyncClient) -> None:
+    complete = await get_latency(client, points=5)
+    assert (complete["step"], complete["count"]) == (4, 5)
+    assert complete["seconds"] == [4, 4, 4, 4, 3]
+    assert count_requests(complete) == 34 * 18
+    newest = await get_latency(client, **{"from": NOW - 4}, step=4, per_decade=complete["per_decade"])
+    assert newest["from"] == complete["from"] + 16
+    assert newest["columns"] == complete["columns"][-1:]
+    assert (await get_latency(client, per_decade=5))["per_decade"] == 5
 
 
-async def test_the_future_and_nothing(stored: None, client: httpx.AsyncClient) -> None:
-    found = await ask(client, **{"from": NOW + 100, "to": NOW + 200})
-    assert (found["count"], found["bounds"], found["columns"]) == (0, [], [])
+async def test_future_time_range_is_empty(stored: None, client: httpx.AsyncClient) -> None:
+    body = await get_latency(client, **{"from": NOW + 100, "to": NOW + 200})
+    assert (body["count"], body["bounds"], body["columns"]) == (0, [], [])
 
 
 @pytest.mark.parametrize(
@@ -144,13 +148,13 @@ async def test_the_future_and_nothing(stored: None, client: httpx.AsyncClient) -
         {"step": 1, "from": NOW - 3_000},
     ],
 )
-async def test_bad_questions(stored: None, client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
+async def test_invalid_queries_are_refused(stored: None, client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
     reply = await client.get("/v1/history/latency", params={"from": SECONDS[0], **wrong})
     assert reply.status_code == 400
     assert reply.json()["error_code"] == "bad_request"
 
 
-async def test_unknown_databases_and_unknown_users(stored: None, client: httpx.AsyncClient) -> None:
+async def test_unknown_databases_and_users_are_refused(stored: None, client: httpx.AsyncClient) -> None:
     for query in ({"bdb": 9}, {"endpoint": "9:1:1"}):
         reply = await client.get("/v1/history/latency", params={"from": NOW - 9, **query})
         assert (reply.status_code, reply.json()["error_code"]) == (404, "db_not_found")
@@ -158,11 +162,11 @@ async def test_unknown_databases_and_unknown_users(stored: None, client: httpx.A
     assert anonymous.status_code == 401
 
 
-async def test_what_latency_takes_is_told(stored: None, console: Console, client: httpx.AsyncClient) -> None:
+async def test_storage_size_includes_latency(stored: None, console: Console, client: httpx.AsyncClient) -> None:
     async with console.store.read() as session:
-        alone = await metrics.size(session)
+        metrics_only = await metrics.size(session)
         assert await latency.size(session) > 18 * len(cells.encode(MEASURED))
-    assert (await client.get("/v1/history/retention")).json()["storage_bytes"] > alone
+    assert (await client.get("/v1/history/retention")).json()["storage_bytes"] > metrics_only
 
 
 async def test_percentiles_of_one_endpoint(stored: None, client: httpx.AsyncClient) -> None:

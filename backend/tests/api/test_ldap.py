@@ -1,4 +1,4 @@
-"""Settings of the directory that people log in by: what may be set, what is told, and what ends with a change."""
+"""Tests of the LDAP settings: what can be set, what is returned, and which sessions a change ends."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from shardboard.state import cluster
 pytestmark = pytest.mark.store_in_all
 
 
-async def test_the_password_that_it_is_searched_with_is_kept_and_never_told(
+async def test_bind_password_is_stored_and_never_returned(
     console: Console, client: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    shown = (await client.get("/v1/cluster/ldap")).json()
-    assert shown["bind_pass"] == "***"
-    assert (await client.put("/v1/cluster/ldap", json=shown)).status_code == 200, "as clients echo it"
+    ldap = (await client.get("/v1/cluster/ldap")).json()
+    assert ldap["bind_pass"] == "***"
+    assert (await client.put("/v1/cluster/ldap", json=ldap)).status_code == 200, "clients send the complete object back"
     assert directory.looked[-1].bind_pass == SETTINGS["bind_pass"]
     async with console.store.read() as session:
         assert (await cluster.load(session)).ldap is not None
@@ -29,7 +29,9 @@ async def test_the_password_that_it_is_searched_with_is_kept_and_never_told(
         {"bind_dn": "cn=other,dc=example,dc=org"},
     ):
         reply = await client.put("/v1/cluster/ldap", json=change)
-        assert (reply.status_code, reply.json()["field"]) == (406, "bind_pass"), "it is told nobody else"
+        assert (reply.status_code, reply.json()["field"]) == (406, "bind_pass"), (
+            "the password must not be sent to another server"
+        )
     assert SETTINGS["bind_pass"] not in (await client.get("/v1/logs")).text + (await client.get("/v1/audit")).text
 
 
@@ -48,7 +50,7 @@ async def test_the_password_that_it_is_searched_with_is_kept_and_never_told(
         ({"ca_cert": "x", "bind_pass": "r3ader"}, 406, "ca_cert"),
     ],
 )
-async def test_settings_that_cannot_be(
+async def test_invalid_settings_are_refused(
     client: httpx.AsyncClient, directory: FakeDirectory, change: dict[str, Any], status: int, field: str
 ) -> None:
     before = (await client.get("/v1/cluster/ldap")).json()
@@ -57,28 +59,30 @@ async def test_settings_that_cannot_be(
     assert (await client.get("/v1/cluster/ldap")).json() == before
 
 
-async def test_one_way_to_find_groups_takes_the_other_away(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+async def test_group_query_and_group_attribute_replace_each_other(
+    client: httpx.AsyncClient, directory: FakeDirectory
+) -> None:
     query = {"base": "ou=groups,dc=example,dc=org", "filter": "(member=%D)", "scope": "one"}
-    shown = (await client.put("/v1/cluster/ldap", json={"dn_group_query": query})).json()
-    assert (shown["dn_group_query"], shown["dn_group_attr"]) == (query, "")
-    shown = (await client.put("/v1/cluster/ldap", json={"dn_group_attr": "memberOf"})).json()
-    assert (shown.get("dn_group_query"), shown["dn_group_attr"]) == (None, "memberOf")
+    ldap = (await client.put("/v1/cluster/ldap", json={"dn_group_query": query})).json()
+    assert (ldap["dn_group_query"], ldap["dn_group_attr"]) == (query, "")
+    ldap = (await client.put("/v1/cluster/ldap", json={"dn_group_attr": "memberOf"})).json()
+    assert (ldap.get("dn_group_query"), ldap["dn_group_attr"]) == (None, "memberOf")
 
 
-async def test_without_a_directory(client: httpx.AsyncClient, browser: httpx.AsyncClient) -> None:
-    shown = (await client.get("/v1/cluster/ldap")).json()
-    assert (shown["uris"], shown["control_plane"], shown["bind_pass"]) == ([], False, "")
+async def test_directory_is_not_configured_by_default(client: httpx.AsyncClient, browser: httpx.AsyncClient) -> None:
+    ldap = (await client.get("/v1/cluster/ldap")).json()
+    assert (ldap["uris"], ldap["control_plane"], ldap["bind_pass"]) == ([], False, "")
     assert (await client.delete("/v1/cluster/ldap")).status_code == 404
     assert (await log_in(browser)).status_code == 401
 
 
 @pytest.mark.parametrize("change", [{"control_plane": False}, None])
-async def test_what_ends_with_the_directory(
+async def test_removing_or_disabling_the_directory_ends_sessions(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory, change: dict[str, Any] | None
 ) -> None:
     assert (await log_in(browser)).status_code == 200
-    order = client.put("/v1/cluster/ldap", json=change) if change else client.delete("/v1/cluster/ldap")
-    assert (await order).status_code == 200
+    request = client.put("/v1/cluster/ldap", json=change) if change else client.delete("/v1/cluster/ldap")
+    assert (await request).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
     assert (await log_in(browser)).status_code == 401
     assert len((await client.get("/v1/users")).json()) == 2
@@ -91,18 +95,18 @@ async def test_what_ends_with_the_directory(
         {"user_dn_template": "cn=%u,ou=people,dc=example,dc=org"},
     ],
 )
-async def test_another_directory_is_asked_anew(
+async def test_changing_the_directory_ends_sessions_and_clears_the_cache(
     client: httpx.AsyncClient,
     browser: httpx.AsyncClient,
-    elsewhere: httpx.AsyncClient,
+    other_network: httpx.AsyncClient,
     directory: FakeDirectory,
     change: dict[str, Any],
 ) -> None:
     await log_in(browser)
-    assert await basic(elsewhere) == 200
+    assert await basic(other_network) == 200
     assert (await client.put("/v1/cluster/ldap", json={"directory_timeout_s": 9})).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 200
     directory.passwords.clear()
     assert (await client.put("/v1/cluster/ldap", json=change)).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
-    assert await basic(elsewhere) == 401
+    assert await basic(other_network) == 401

@@ -1,4 +1,4 @@
-"""Groups of the directory and their roles: who may make which, and what they refer to."""
+"""Tests of LDAP group mappings: permissions, validation and references to roles."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from shardboard.console import Console
 pytestmark = pytest.mark.store_in_all
 
 
-async def test_mappings_are_made_changed_and_removed(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+async def test_mapping_is_created_changed_and_deleted(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
     body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5], "email": "ops@example.org"}
-    made = (await client.post("/v1/ldap_mappings", json={**body, "email_alerts": True})).json()
-    assert made == {**body, "uid": 3}
-    assert (await client.get("/v1/ldap_mappings/3")).json() == made
+    mapping = (await client.post("/v1/ldap_mappings", json={**body, "email_alerts": True})).json()
+    assert mapping == {**body, "uid": 3}
+    assert (await client.get("/v1/ldap_mappings/3")).json() == mapping
     changed = await client.put("/v1/ldap_mappings/3", json={"dn": "cn=ops,dc=example,dc=com"})
-    assert changed.json() == {**made, "dn": "cn=ops,dc=example,dc=com"}
+    assert changed.json() == {**mapping, "dn": "cn=ops,dc=example,dc=com"}
     assert (await client.put("/v1/ldap_mappings/3?dry_run", json={"name": "x"})).json()["name"] == "x"
     assert [each["name"] for each in (await client.get("/v1/ldap_mappings")).json()] == ["admins", "shop", "ops"]
     assert (await client.delete("/v1/ldap_mappings/3")).status_code == 200
@@ -28,7 +28,7 @@ async def test_mappings_are_made_changed_and_removed(client: httpx.AsyncClient, 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "status", "code"),
+    ("changes", "status", "code"),
     [
         ({"name": " "}, 406, "invalid_name_param"),
         ({"name": "shop"}, 409, "name_already_exists"),
@@ -41,16 +41,16 @@ async def test_mappings_are_made_changed_and_removed(client: httpx.AsyncClient, 
         ({"role_uids": [1, 2]}, 400, "bad_request"),
     ],
 )
-async def test_mappings_that_cannot_be(
-    client: httpx.AsyncClient, directory: FakeDirectory, wrong: dict[str, Any], status: int, code: str
+async def test_invalid_mappings_are_refused(
+    client: httpx.AsyncClient, directory: FakeDirectory, changes: dict[str, Any], status: int, code: str
 ) -> None:
     body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5]}
-    reply = await client.post("/v1/ldap_mappings", json={**body, **wrong})
+    reply = await client.post("/v1/ldap_mappings", json={**body, **changes})
     assert (reply.status_code, reply.json()["error_code"]) == (status, code), reply.text
     assert len((await client.get("/v1/ldap_mappings")).json()) == 2
 
 
-async def test_who_manages_users_makes_no_administrators_by_groups(
+async def test_user_manager_cannot_create_administrators_with_mappings(
     console: Console, client: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     body = {"email": "um", "password": "correct horse battery", "role": "user_manager"}
@@ -58,7 +58,7 @@ async def test_who_manages_users_makes_no_administrators_by_groups(
     transport = httpx.ASGITransport(app_of(console), client=("192.0.2.1", 1))
     auth = ("um", "correct horse battery")
     async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=auth) as manager:
-        for method, path, order in (
+        for method, path, payload in (
             ("POST", "/v1/ldap_mappings", {"name": "x", "dn": "cn=x", "role_uids": [1]}),
             ("PUT", "/v1/ldap_mappings/1", {"dn": "cn=x"}),
             ("PUT", "/v1/ldap_mappings/2", {"role_uids": [1]}),
@@ -66,11 +66,11 @@ async def test_who_manages_users_makes_no_administrators_by_groups(
             ("PUT", "/v1/cluster/ldap", {"uris": ["ldap://127.0.0.1"]}),
             ("DELETE", "/v1/cluster/ldap", None),
         ):
-            assert (await manager.request(method, path, json=order)).status_code == 403, (method, path)
+            assert (await manager.request(method, path, json=payload)).status_code == 403, (method, path)
         assert (await manager.put("/v1/ldap_mappings/2", json={"role_uids": [5]})).status_code == 200
 
 
-async def test_a_role_that_groups_give_stays(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+async def test_role_used_by_a_mapping_cannot_be_deleted(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
     uid = (await client.post("/v1/roles", json={"name": "r", "management": "db_viewer"})).json()["uid"]
     assert (await client.put("/v1/ldap_mappings/2", json={"role_uids": [uid]})).status_code == 200
     assert (await client.delete(f"/v1/roles/{uid}")).status_code == 409

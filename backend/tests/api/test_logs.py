@@ -1,4 +1,4 @@
-"""The log over HTTP."""
+"""Tests of the event log over HTTP."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 async def history(console: Console) -> None:
-    """Ten events, a minute apart, after everything that the set-up wrote."""
+    """Ten events at intervals of one minute, after everything that the setup recorded."""
     async with console.store.begin() as session:
         for number in range(10):
             session.add(
@@ -35,13 +35,13 @@ async def history(console: Console) -> None:
             )
 
 
-async def texts(client: httpx.AsyncClient, **query: Any) -> list[str]:
+async def event_numbers(client: httpx.AsyncClient, **query: Any) -> list[str]:
     reply = await client.get("/v1/logs", params={"stime": "2030-01-01T00:00:00Z", **query})
     assert reply.status_code == 200, reply.text
     return [event["description"].split("_")[1].split()[0] for event in reply.json()]
 
 
-async def test_shape(client: httpx.AsyncClient) -> None:
+async def test_event_has_the_documented_shape(client: httpx.AsyncClient) -> None:
     event = (await client.get("/v1/logs?order=desc&limit=1")).json()[0]
     EventShape.model_validate(event, strict=True)
     assert event["time"] == "2030-01-01T00:09:00Z"
@@ -49,22 +49,22 @@ async def test_shape(client: httpx.AsyncClient) -> None:
     assert "node_uid" not in event
 
 
-async def test_order_and_pages(client: httpx.AsyncClient) -> None:
-    assert await texts(client) == list("0123456789")
-    assert await texts(client, order="desc", limit=3) == list("987")
-    assert await texts(client, limit=3, offset=2) == list("234")
-    assert await texts(client, limit=0) == []
+async def test_events_are_ordered_and_paged(client: httpx.AsyncClient) -> None:
+    assert await event_numbers(client) == list("0123456789")
+    assert await event_numbers(client, order="desc", limit=3) == list("987")
+    assert await event_numbers(client, limit=3, offset=2) == list("234")
+    assert await event_numbers(client, limit=0) == []
 
 
-async def test_filters(client: httpx.AsyncClient) -> None:
-    assert await texts(client, etime="2030-01-01T00:02:00Z") == list("01")
-    assert await texts(client, stime="2030-01-01T02:08:00+02:00") == list("89")
-    assert await texts(client, severity="ERROR,WARNING") == ["9"]
-    assert await texts(client, source="node", etime="2030-01-01T00:03:00Z") == list("02")
-    assert await texts(client, text="%_4 HAPP") == ["4"]
-    assert await texts(client, text="0%4") == []
-    assert await texts(client, bdb_uid=3) == ["3"]
-    assert await texts(client, node_uid=4) == ["4"]
+async def test_events_are_filtered(client: httpx.AsyncClient) -> None:
+    assert await event_numbers(client, etime="2030-01-01T00:02:00Z") == list("01")
+    assert await event_numbers(client, stime="2030-01-01T02:08:00+02:00") == list("89")
+    assert await event_numbers(client, severity="ERROR,WARNING") == ["9"]
+    assert await event_numbers(client, source="node", etime="2030-01-01T00:03:00Z") == list("02")
+    assert await event_numbers(client, text="%_4 HAPP") == ["4"]
+    assert await event_numbers(client, text="0%4") == []
+    assert await event_numbers(client, bdb_uid=3) == ["3"]
+    assert await event_numbers(client, node_uid=4) == ["4"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ async def test_filters(client: httpx.AsyncClient) -> None:
         "bdb_uid=x",
     ],
 )
-async def test_bad_queries(client: httpx.AsyncClient, query: str) -> None:
+async def test_invalid_queries_are_refused(client: httpx.AsyncClient, query: str) -> None:
     reply = await client.get(f"/v1/logs?{query}")
     assert (reply.status_code, reply.json()["error_code"]) == (400, "bad_request")
     assert reply.json()["field"] == query.split("=")[0]

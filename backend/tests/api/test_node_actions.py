@@ -1,4 +1,4 @@
-"""Actions on nodes over HTTP: what they order, what they refuse with nothing changed, how they are shown, ended and cleared."""
+"""Tests of actions on nodes over HTTP: requests, refusals that change nothing, status, cancellation and clearing."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.store_in_all
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    """Primaries 1, 2, 3 on nodes 1, 2, 3; their replicas 4, 5, 6 on nodes 2, 3, 1."""
+    """Database with primaries 1, 2, 3 on nodes 1, 2, 3 and replicas 4, 5, 6 on nodes 2, 3, 1."""
     await pairs.active(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
 
-async def moves(console: Console) -> list[tuple[int | None, ...]]:
-    """Of the newest action: who leaves, to which node, who leads."""
+async def newest_moves(console: Console) -> list[tuple[int | None, ...]]:
+    """Return the moves of the newest action: removed shard, target node, and shard that becomes primary."""
     async with console.store.read() as session:
         newest = (await actions.recent(session))[0]
     return [(each["leaves"], each["to"], each["leads"]) for each in newest.params["moves"]]
@@ -40,20 +40,20 @@ async def refused(client: httpx.AsyncClient, path: str, **body: Any) -> tuple[in
     return reply.status_code, reply.json()["error_code"]
 
 
-async def test_maintenance(client: httpx.AsyncClient, console: Console) -> None:
+async def test_maintenance_moves_all_shards(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/nodes/2/actions/maintenance_on")
     assert reply.status_code == 200, reply.text
     assert reply.json()["status"] == "queued"
-    assert await moves(console) == [(4, 3, None), (2, 1, 5)]
-    shown = (await client.get("/v1/nodes/2/actions/maintenance_on")).json()
-    assert (shown["name"], shown["node_uid"], shown["status"], shown["progress"]) == (
+    assert await newest_moves(console) == [(4, 3, None), (2, 1, 5)]
+    action = (await client.get("/v1/nodes/2/actions/maintenance_on")).json()
+    assert (action["name"], action["node_uid"], action["status"], action["progress"]) == (
         "maintenance_on",
         "2",
         "queued",
         0,
     )
-    assert (await client.get("/v1/nodes/2/actions")).json()["actions"] == [shown]
-    assert (await client.get("/v1/nodes/actions")).json()["actions"] == [shown]
+    assert (await client.get("/v1/nodes/2/actions")).json()["actions"] == [action]
+    assert (await client.get("/v1/nodes/actions")).json()["actions"] == [action]
     assert (await client.get("/v1/nodes/2")).json()["in_maintenance"] is True
     [snapshot] = (await client.get("/v1/nodes/2/snapshots")).json()
     assert snapshot["shards"] == 2
@@ -68,20 +68,20 @@ async def test_maintenance(client: httpx.AsyncClient, console: Console) -> None:
     ]
 
 
-async def test_replicas_may_stay(client: httpx.AsyncClient, console: Console) -> None:
+async def test_maintenance_can_keep_replicas(client: httpx.AsyncClient, console: Console) -> None:
     assert (
         await client.post("/v1/nodes/2/actions/maintenance_on", json={"evict_ha_replica": False})
     ).status_code == 200
-    assert await moves(console) == [(None, None, 5)]
+    assert await newest_moves(console) == [(None, None, 5)]
 
 
-async def test_replicas_of_named_databases_move(client: httpx.AsyncClient, console: Console) -> None:
+async def test_maintenance_moves_replicas_of_named_databases(client: httpx.AsyncClient, console: Console) -> None:
     body = {"keep_slave_shards": True, "evict_dbs": ["1"]}
     assert (await client.post("/v1/nodes/2/actions/maintenance_on", json=body)).status_code == 200
-    assert await moves(console) == [(4, 3, None), (2, 1, 5)]
+    assert await newest_moves(console) == [(4, 3, None), (2, 1, 5)]
 
 
-async def test_it_is_cancelled_or_cleared(client: httpx.AsyncClient, console: Console) -> None:
+async def test_maintenance_is_cancelled_or_cleared(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await client.post("/v1/nodes/2/actions/maintenance_on")).json()["action_uid"]
     assert (await client.delete("/v1/nodes/2/actions/maintenance_on")).status_code == 200
     async with console.store.begin() as session:
@@ -94,14 +94,14 @@ async def test_it_is_cancelled_or_cleared(client: httpx.AsyncClient, console: Co
     assert (await client.delete("/v1/nodes/2/actions/maintenance_on")).status_code == 404
 
 
-async def test_enslave(client: httpx.AsyncClient, console: Console) -> None:
+async def test_enslave_moves_primary_roles(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.post("/v1/nodes/2/actions/enslave_node")).status_code == 200
-    assert await moves(console) == [(None, None, 5)]
+    assert await newest_moves(console) == [(None, None, 5)]
 
 
-async def test_removal(client: httpx.AsyncClient, console: Console) -> None:
+async def test_removal_moves_all_shards(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.post("/v1/nodes/2/actions/remove", json={"wait_for_persistence": True})).status_code == 200
-    assert await moves(console) == [(4, 3, None), (2, 1, 5)]
+    assert await newest_moves(console) == [(4, 3, None), (2, 1, 5)]
     assert (await client.get("/v1/nodes/2")).json()["status"] == "decommissioning"
     assert (await client.get("/v1/nodes/2/actions/remove")).json()["name"] == "remove_node"
 
@@ -113,22 +113,22 @@ async def test_removal_of_a_dead_node_waits_for_the_failover(client: httpx.Async
     await pairs.observe(console, 2, status="down", role="slave")
     await pairs.observe(console, 5, role="master")
     assert (await client.post("/v1/nodes/2/actions/remove")).status_code == 200
-    assert await moves(console) == [(4, 3, None), (2, 1, None)]
+    assert await newest_moves(console) == [(4, 3, None), (2, 1, None)]
 
 
-async def test_removal_without_room(client: httpx.AsyncClient, console: Console) -> None:
+async def test_removal_without_capacity_is_refused(client: httpx.AsyncClient, console: Console) -> None:
     await pairs.node_is(console, 3, config={"max_redis_servers": 2})
     assert await refused(client, "2/actions/remove") == (406, "insufficient_resources")
 
 
 @pytest.mark.parametrize("action", ["maintenance_on", "remove"])
-async def test_the_last_node_stays(client: httpx.AsyncClient, console: Console, action: str) -> None:
+async def test_last_usable_node_cannot_be_emptied(client: httpx.AsyncClient, console: Console, action: str) -> None:
     await pairs.node_is(console, 1, accept_servers=False)
     await pairs.node_is(console, 3, health="down")
     assert await refused(client, f"2/actions/{action}") == (406, "insufficient_resources")
 
 
-async def test_refusals(client: httpx.AsyncClient, console: Console) -> None:
+async def test_invalid_actions_are_refused(client: httpx.AsyncClient, console: Console) -> None:
     assert await refused(client, "9/actions/maintenance_on") == (404, "node_not_found")
     assert await refused(client, "2/actions/maintenance_off") == (406, "node_not_in_maintenance")
     assert await refused(client, "2/actions/maintenance_off", snapshot_name="x") == (404, "snapshot_not_found")
@@ -142,15 +142,15 @@ async def test_refusals(client: httpx.AsyncClient, console: Console) -> None:
     assert await refused(client, "2/actions/maintenance_on") == (409, "db_busy")
 
 
-async def test_snapshots_by_name(client: httpx.AsyncClient) -> None:
-    made = (await client.post("/v1/nodes/2/snapshots/before")).json()
-    assert (made["name"], made["kind"], made["shards"]) == ("before", "user", 2)
+async def test_snapshots_are_created_and_deleted_by_name(client: httpx.AsyncClient) -> None:
+    snapshot = (await client.post("/v1/nodes/2/snapshots/before")).json()
+    assert (snapshot["name"], snapshot["kind"], snapshot["shards"]) == ("before", "user", 2)
     assert (await client.post("/v1/nodes/2/snapshots/before")).status_code == 409
     assert (await client.delete("/v1/nodes/2/snapshots/before")).status_code == 200
     assert (await client.delete("/v1/nodes/2/snapshots/before")).status_code == 404
 
 
-async def test_settings(client: httpx.AsyncClient) -> None:
+async def test_node_settings_are_updated(client: httpx.AsyncClient) -> None:
     body = {"accept_servers": False, "max_slave_full_syncs": 2, "uid": 9, "cores": 1}
     changed = (await client.put("/v1/nodes/2", json=body)).json()
     assert (changed["uid"], changed["accept_servers"], changed["max_slave_full_syncs"]) == (2, False, 2)
@@ -161,7 +161,7 @@ async def test_settings(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("order", ["maintenance_on", "remove"])
-async def test_it_is_said_before_which_address_clients_must_leave(
+async def test_address_changes_are_reported_before_the_action(
     client: httpx.AsyncClient, console: Console, order: str
 ) -> None:
     async with console.store.begin() as session:
@@ -173,7 +173,7 @@ async def test_it_is_said_before_which_address_clients_must_leave(
     assert (change["old"], change["new"]) == (["10.0.0.2:12000"], ["10.0.0.1:12000"])
     assert change["sentence"].startswith("Clients of shop must change from 10.0.0.2:12000 to 10.0.0.1:12000: ")
     assert (await client.get(path.format(1))).json() == []
-    assert (await client.get("/v1/nodes/actions")).json() == {"actions": []}, "nothing was ordered"
+    assert (await client.get("/v1/nodes/actions")).json() == {"actions": []}, "no action was requested"
     await client.post(f"/v1/nodes/2/actions/{order}")
     async with console.store.read() as session:
         [event] = [
@@ -182,6 +182,6 @@ async def test_it_is_said_before_which_address_clients_must_leave(
     assert event.description.endswith(change["sentence"])
 
 
-async def test_what_an_order_would_change_is_asked_of_nodes_that_exist(client: httpx.AsyncClient) -> None:
+async def test_address_changes_of_an_unknown_node_are_not_found(client: httpx.AsyncClient) -> None:
     reply = await client.get("/v1/nodes/9/address_changes?order=remove")
     assert (reply.status_code, reply.json()["error_code"]) == (404, "node_not_found")
