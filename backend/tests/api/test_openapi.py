@@ -1,4 +1,4 @@
-"""Whatever the published schema allows gets an answer that the published schema describes."""
+"""Tests that requests which the published schema allows get replies that the schema describes."""
 
 import asyncio
 from typing import Any
@@ -27,8 +27,8 @@ load_all_checks()
 
 def operations(console: Console) -> list[Any]:
     schema = schemathesis.openapi.from_dict(app_of(console).openapi())
-    found = [result.ok() for result in schema.get_all_operations()]
-    return [operation for operation in found if TAGS & set(operation.tags or ())]
+    all_operations = [result.ok() for result in schema.get_all_operations()]
+    return [operation for operation in all_operations if TAGS & set(operation.tags or ())]
 
 
 @pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.slow)])
@@ -41,12 +41,12 @@ async def test_replies_match_the_schema(
         if case.path_parameters and case.path_parameters.get("uid", 0) % 2:
             case.path_parameters["uid"] = 1
         request = case.as_transport_kwargs(base_url="https://console")
-        # A projection leaves members out by design.
+        # A request with `fields` returns incomplete objects by design.
         request["params"] = {name: value for name, value in (request.get("params") or {}).items() if name != "fields"}
-        known = {
+        arguments = {
             name: value for name, value in request.items() if name in ("method", "url", "params", "json", "headers")
         }
-        return await client.request(**known, content=request.get("data"))
+        return await client.request(**arguments, content=request.get("data"))
 
     def exercise(operation: Any) -> None:
         @settings(
@@ -75,7 +75,7 @@ async def test_replies_match_the_schema(
         await asyncio.to_thread(exercise, operation)
 
 
-async def test_types_the_page_uses_are_spelled_out(console: Console) -> None:
+async def test_types_used_by_the_web_ui_are_complete(console: Console) -> None:
     components = app_of(console).openapi()["components"]["schemas"]
     bdb = components["Bdb"]
     assert {"uid", "status", "endpoints", "shards_in_sync", "memory_size"} <= set(bdb["required"])

@@ -1,4 +1,4 @@
-"""Returning primaries after an outage over HTTP."""
+"""Tests of switching primaries back after an outage over HTTP."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
 
 
 async def fail_over(console: Console, promoted: int, lost: int) -> None:
-    """As after an outage that is over: the lost one is back as a replica."""
+    """Set the state after an outage: the lost shard has returned as a replica."""
     async with console.store.begin() as session:
         for uid, role in ((promoted, "master"), (lost, "slave")):
             row = await session.get_one(Shard, uid)
@@ -37,14 +37,14 @@ async def refusal(client: httpx.AsyncClient) -> tuple[int, str, str]:
     return reply.status_code, reply.json()["error_code"], reply.json()["description"]
 
 
-async def lost_leads(client: httpx.AsyncClient) -> list[str]:
+async def shards_that_lost_the_primary_role(client: httpx.AsyncClient) -> list[str]:
     rows: list[dict[str, Any]] = (await client.get("/v1/shards")).json()
     return [row["uid"] for row in rows if row["lost_lead"]]
 
 
-async def test_they_are_handed_back(client: httpx.AsyncClient, console: Console) -> None:
+async def test_primaries_are_switched_back(client: httpx.AsyncClient, console: Console) -> None:
     await fail_over(console, promoted=4, lost=1)
-    assert await lost_leads(client) == ["1"]
+    assert await shards_that_lost_the_primary_role(client) == ["1"]
     reply = (await client.put(PATH)).json()
     assert reply["description"] == "Return 1 primary of shop to where it was before the outage"
     async with console.store.read() as session:
@@ -58,12 +58,12 @@ async def test_they_are_handed_back(client: httpx.AsyncClient, console: Console)
     assert (await refusal(client))[:2] == (409, "db_busy")
 
 
-async def test_where_none_lost_its_lead_there_is_nothing_to_return(client: httpx.AsyncClient) -> None:
+async def test_request_without_lost_primary_roles_is_refused(client: httpx.AsyncClient) -> None:
     assert await refusal(client) == (409, "nothing_to_return", "No primary of shop lost its role in an outage.")
-    assert await lost_leads(client) == []
+    assert await shards_that_lost_the_primary_role(client) == []
 
 
-async def test_what_is_in_the_way_is_told(client: httpx.AsyncClient, console: Console) -> None:
+async def test_obstacles_are_reported(client: httpx.AsyncClient, console: Console) -> None:
     await fail_over(console, promoted=4, lost=1)
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).observed_link = "in_progress"
@@ -74,5 +74,5 @@ async def test_what_is_in_the_way_is_told(client: httpx.AsyncClient, console: Co
     )
 
 
-async def test_a_database_that_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_unknown_database_is_not_found(client: httpx.AsyncClient) -> None:
     assert (await client.put("/v1/bdbs/9/actions/return_primaries")).status_code == 404

@@ -1,4 +1,4 @@
-"""The page of metrics, read by Prometheus' own parser; and who may read it."""
+"""Tests of the metrics endpoint with Prometheus' own parser, and of access to it."""
 
 import time
 from datetime import UTC, datetime
@@ -24,9 +24,9 @@ from shardboard.state.shards import Shard
 
 
 @pytest.fixture
-async def telling(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
-    """Node 1 told of a primary and a replica; node 2 said nothing of shard 13."""
-    monkeypatch.setattr(live, "STALE", 3600)  # however long it takes until somebody asks
+async def console_with_data(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
+    """A console with data of node 1 about a primary and a replica, and no data of node 2 about shard 13."""
+    monkeypatch.setattr(live, "STALE", 3600)  # the data must not become stale before the test reads it
     common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-1"}
     members = {}
     async with console.store.begin() as session:
@@ -37,8 +37,8 @@ async def telling(console: Console, nodes: list[Node], monkeypatch: pytest.Monke
     console.live.set_members(members)
     primary = shard(read_cmds=7.0, connections=5.0, clients=2.0, used_memory=3e6, ping_ms=2.0, cpu=None)
     now = int(time.time())
-    found = sample(now, {11: primary, 12: shard(is_primary=0.0, link_up=0.0)})
-    console.live.ingest(1, found)
+    node_sample = sample(now, {11: primary, 12: shard(is_primary=0.0, link_up=0.0)})
+    console.live.ingest(1, node_sample)
     console.live._tell(now, console.live._seconds[now])
     return console
 
@@ -50,17 +50,17 @@ def parsed(text: str) -> dict[str, Metric]:
 def values(families: dict[str, Metric], name: str, **labels: str) -> list[float]:
     # The parser drops the suffix _total from names of counters.
     family = families[name.removesuffix("_total")]
-    return [found.value for found in family.samples if labels.items() <= found.labels.items()]
+    return [each.value for each in family.samples if labels.items() <= each.labels.items()]
 
 
-async def scraped(console: Console, host: str = "127.0.0.1", path: str = "/v2", **more: Any) -> httpx.Response:
+async def scrape(console: Console, host: str = "127.0.0.1", path: str = "/v2", **more: Any) -> httpx.Response:
     transport = httpx.ASGITransport(create_app(console), client=(host, 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as client:
         return await client.get(path, **{"auth": (USER, PASSWORD), **more})
 
 
-async def test_names_labels_and_types_of_the_reference(telling: Console) -> None:
-    reply = await scraped(telling)
+async def test_names_labels_and_types(console_with_data: Console) -> None:
+    reply = await scrape(console_with_data)
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
     families = parsed(reply.text)
     assert all(family.documentation and family.type != "unknown" for family in families.values())
@@ -76,18 +76,18 @@ async def test_names_labels_and_types_of_the_reference(telling: Console) -> None
     assert values(families, "total_nodes_count") == [3]
 
 
-async def test_what_is_not_known_is_absent(telling: Console) -> None:
-    families = parsed((await scraped(telling)).text)
+async def test_unknown_values_are_absent(console_with_data: Console) -> None:
+    families = parsed((await scrape(console_with_data)).text)
     assert values(families, "namedprocess_namegroup_thread_cpu_seconds_total", redis="11") == []
     assert values(families, "redis_server_used_memory", redis="13") == []
-    assert "db_status" not in families, "there is no row of a database"
+    assert "db_status" not in families, "the store has no database"
 
 
-async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Console) -> None:
+async def test_latency_is_a_histogram_once_it_is_measured(console_with_data: Console) -> None:
     name = "endpoint_read_requests_latency_histogram"
-    assert name not in parsed((await scraped(telling)).text)
+    assert name not in parsed((await scrape(console_with_data)).text)
     now = datetime.now(UTC)
-    async with telling.store.begin() as session:
+    async with console_with_data.store.begin() as session:
         session.add(
             Bdb(
                 uid=1, name="x", status="active", memory_size=1, port=12000, sharding=False, shards_count=1,
@@ -97,10 +97,10 @@ async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Cons
     for value in (90, 400):
         measured = Histogram()
         measured.record(value, 5)
-        telling.live.endpoints.latencies.ingest(
-            telling.live.newest, value, {(1, "read"): measured, (2, "read"): measured}
+        console_with_data.live.endpoints.latencies.ingest(
+            console_with_data.live.newest, value, {(1, "read"): measured, (2, "read"): measured}
         )
-    families = parsed((await scraped(telling)).text)
+    families = parsed((await scrape(console_with_data)).text)
     assert families[name].type == "histogram"
     found = {
         (sample.name.removeprefix(name), sample.labels.get("le")): sample.value
@@ -109,37 +109,37 @@ async def test_latency_is_a_histogram_once_an_endpoint_measured_it(telling: Cons
     }
     assert (found["_bucket", "80"], found["_bucket", "100"], found["_bucket", "+Inf"]) == (0, 5, 10)
     assert (found["_count", None], found["_sum", None]) == (10, 5 * 490)
-    assert len(families[name].samples) == len(found), "there is no database 2"
+    assert len(families[name].samples) == len(found), "database 2 does not exist"
 
 
-async def test_old_seconds_are_no_news(telling: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stale_seconds_are_not_exported(console_with_data: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "STALE", -60)
-    families = parsed((await scraped(telling)).text)
+    families = parsed((await scrape(console_with_data)).text)
     assert values(families, "node_metrics_up") == [0, 0, 0]
     assert "redis_server_used_memory" not in families
 
 
 @pytest.mark.parametrize("path", ["/", "/v2", "/metrics"])
-async def test_paths_of_the_metrics_port(telling: Console, path: str) -> None:
-    assert (await scraped(telling, path=path)).status_code == 200
-    assert (await scraped(telling, path="/v1/bdbs")).status_code == 404
+async def test_paths_of_the_metrics_port(console_with_data: Console, path: str) -> None:
+    assert (await scrape(console_with_data, path=path)).status_code == 200
+    assert (await scrape(console_with_data, path="/v1/bdbs")).status_code == 404
 
 
 @pytest.mark.parametrize("source", ["192.0.2.7", "127.0.0.1", "::1"])
-async def test_metrics_require_a_login_from_every_address(
-    telling: Console, client: httpx.AsyncClient, source: str
+async def test_metrics_require_credentials_from_every_address(
+    console_with_data: Console, client: httpx.AsyncClient, source: str
 ) -> None:
-    assert (await scraped(telling, source, auth=None)).status_code == 401
-    assert (await scraped(telling, source)).status_code == 200
-    made = await client.post("/v1/service_tokens", json={"name": "prometheus", "role": "cluster_viewer"})
+    assert (await scrape(console_with_data, source, auth=None)).status_code == 401
+    assert (await scrape(console_with_data, source)).status_code == 200
+    created = await client.post("/v1/service_tokens", json={"name": "prometheus", "role": "cluster_viewer"})
     token = {"Authorization": f"Bearer {made.json()['token']}"}
-    assert (await scraped(telling, source, auth=None, headers=token)).status_code == 200
-    async with telling.store.begin() as session:
+    assert (await scrape(console_with_data, source, auth=None, headers=token)).status_code == 200
+    async with console_with_data.store.begin() as session:
         (await load_for_update(session)).policy = {"metrics_auth": False}
-    assert (await scraped(telling, source, auth=None)).status_code == 200
+    assert (await scrape(console_with_data, source, auth=None)).status_code == 200
 
 
-def test_histograms_and_escapes() -> None:
+def test_histograms_and_escaping() -> None:
     page = Exposition()
     page.family("latency", "histogram", "A \\ and\na line.")
     page.add_histogram("latency", {"db": 'a"b\\c\nd'}, [(1.0, 2), (10.0, 4)], 5, 12.5)
@@ -153,5 +153,5 @@ def test_histograms_and_escapes() -> None:
     assert family.documentation == "A \\ and\na line."
 
 
-def test_labels() -> None:
+def test_labels_are_rendered() -> None:
     assert render_labels({"db": 1, "role": "master"}) == '{db="1",role="master"}'

@@ -1,4 +1,4 @@
-"""What more RAM would give a database on flash, over HTTP."""
+"""Tests of the curve of RAM and hit ratio of a database on flash, over HTTP."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ CURVE = "50000 100000:400000 400000:900000"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Primaries 1, 2, 3, each with 100,000 values of 1,000 bytes in RAM and as many on flash; every call is a look."""
+    """Primaries 1, 2, 3, each with 100,000 values of 1,000 bytes in RAM and as many on flash. Every request polls the shards."""
     await pairs.active(console, agents)
     console.ram_curves._looks.seconds = 0
     values = {"bigstore_objs_ram": 1e5, "bigstore_objs_flash": 1e5, "used_bigstore": 1e8, "used_ram": 1e8}
@@ -33,42 +33,42 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypa
         agents.told[uid, "TIER.CURVE"] = CURVE
 
 
-async def shown(client: httpx.AsyncClient) -> dict[str, Any]:
+async def get_curve(client: httpx.AsyncClient) -> dict[str, Any]:
     reply = await client.get(PATH)
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    RamCurve.model_validate(found, strict=True)
-    return found
+    body: dict[str, Any] = reply.json()
+    RamCurve.model_validate(body, strict=True)
+    return body
 
 
-async def test_the_curve_and_where_the_database_is_on_it(client: httpx.AsyncClient) -> None:
-    found = await shown(client)
-    assert (found["ram_size"], found["expected"], found["measured"]) == (600_000_000, 0.4, 0.37)
-    points = [(point["ram_size"], point["hit_ratio"]) for point in found["points"]]
+async def test_curve_and_position_of_the_database(client: httpx.AsyncClient) -> None:
+    curve = await get_curve(client)
+    assert (curve["ram_size"], curve["expected"], curve["measured"]) == (600_000_000, 0.4, 0.37)
+    points = [(point["ram_size"], point["hit_ratio"]) for point in curve["points"]]
     assert (points[0], points[-1]) == ((200_000_000, 0.0), (2_000_000_000, 1.0))
-    assert (found["uses"], found["detail"]) == (150_000, "")
+    assert (curve["uses"], curve["detail"]) == (150_000, "")
 
 
-async def test_a_shard_that_does_not_tell_is_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_shards_without_a_curve_are_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     agents.told[2, "TIER.CURVE"] = "-ERR unknown command 'TIER.CURVE'"
-    found = await shown(client)
-    assert (found["uses"], bool(found["points"])) == (100_000, True)
-    assert found["detail"].startswith("Shard redis:2: The shard runs a release of the flash tier that")
+    curve = await get_curve(client)
+    assert (curve["uses"], bool(curve["points"])) == (100_000, True)
+    assert curve["detail"].startswith("Shard redis:2: The shard runs a release of the flash tier that")
     agents.told[2, "TIER.CURVE"] = "much"
-    assert "in a format that this release does not support" in (await shown(client))["detail"]
+    assert "in a format that this release does not support" in (await get_curve(client))["detail"]
     agents.unreachable.add(2)
-    assert (await shown(client))["detail"].startswith("Shard redis:2: ")
+    assert (await get_curve(client))["detail"].startswith("Shard redis:2: ")
 
 
-async def test_nothing_was_used_yet(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_curve_is_empty_until_the_database_is_used(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     for uid in (1, 2, 3):
         agents.told[uid, "TIER.CURVE"] = "12"
-    found = await shown(client)
-    assert (found["points"], found["expected"]) == ([], None)
-    assert found["detail"] == "Shard redis:1 needs more accesses: 12 of 1000 reads and writes so far."
+    curve = await get_curve(client)
+    assert (curve["points"], curve["expected"]) == ([], None)
+    assert curve["detail"] == "Shard redis:1 needs more accesses: 12 of 1000 reads and writes so far."
 
 
-async def test_who_has_none(console: Console, client: httpx.AsyncClient) -> None:
+async def test_databases_without_a_curve_are_refused(console: Console, client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/bdbs/9/ram_curve")).json()["error_code"] == "db_not_found"
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, 1)
@@ -77,10 +77,8 @@ async def test_who_has_none(console: Console, client: httpx.AsyncClient) -> None
     assert (reply.status_code, reply.json()["error_code"]) == (406, "not_supported")
 
 
-async def test_looks_are_shared_while_they_are_fresh(
-    console: Console, client: httpx.AsyncClient, agents: FakeAgents
-) -> None:
+async def test_polls_are_cached(console: Console, client: httpx.AsyncClient, agents: FakeAgents) -> None:
     console.ram_curves._looks.seconds = 1000
-    first = await shown(client)
+    first = await get_curve(client)
     agents.told.clear()
-    assert await shown(client) == first
+    assert await get_curve(client) == first

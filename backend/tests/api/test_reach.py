@@ -1,11 +1,11 @@
-"""Roles that reach some databases only: every operation of the API, with a database of the role's and with another one."""
+"""Tests of roles with access to some databases only: every API operation, with a database of the role and with another one."""
 
 import json
 from datetime import timedelta
 
 import httpx
 import pytest
-from backend.tests.api.test_roles import lets_in
+from backend.tests.api.test_roles import is_allowed
 from backend.tests.application import app_of
 from backend.tests.reach import FOREIGN, OWN, SECRET, browser, databases, login, role
 
@@ -17,8 +17,8 @@ from shardboard.state.bdbs import Bdb
 __all__ = ["databases"]
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
-OF_DATABASES = ("/bdbs/", "/bdb/", "/db/")
-NOT_FOR_THEM = {
+DATABASE_PATHS = ("/bdbs/", "/bdb/", "/db/")
+REFUSED_IF_LIMITED = {
     ("GET", "/metrics"),
     ("POST", "/v1/bdbs"),
     ("GET", "/v1/cluster/authority"),
@@ -33,11 +33,11 @@ NOT_FOR_THEM = {
     ("POST", "/v1/nodes/{uid}/upgrade"),
     ("GET", "/v1/usage_report"),
 }
-"""What a database member may call, but not one of some databases: it is about all of them, or about nodes with what is on them."""
+"""Operations that a role for all databases may call, but not one for some databases: they concern all databases or nodes."""
 
 
-async def named(console: Console, bdb_uid: int) -> dict[str, str]:
-    """Uids of what belongs to a database, by what stands before them in paths."""
+async def related_uids(console: Console, bdb_uid: int) -> dict[str, str]:
+    """Return uids of objects of a database, by the part of the path that precedes them."""
     async with console.store.read() as session:
         [action] = [
             each.uid
@@ -52,62 +52,64 @@ async def named(console: Console, bdb_uid: int) -> dict[str, str]:
         }
 
 
-def about(path: str, bdb_uid: int, uids: dict[str, str]) -> str | None:
-    """The path with what belongs to the database; None: it names nothing of that sort."""
+def path_for(path: str, bdb_uid: int, uids: dict[str, str]) -> str | None:
+    """Return the path for an object of the database, or None if it refers to no such object."""
     if "{action_uid}" in path:
         return path.replace("{action_uid}", uids["{action_uid}"])
     if "{uid}" not in path:
         return None
-    if any(part in path for part in OF_DATABASES):
+    if any(part in path for part in DATABASE_PATHS):
         return path.replace("{uid}", str(bdb_uid))
-    found = next((uid for before, uid in uids.items() if before in path), None)
-    return path.replace("{uid}", found) if found is not None else None
+    related = next((uid for before, uid in uids.items() if before in path), None)
+    return path.replace("{uid}", related) if related is not None else None
 
 
 @pytest.mark.parametrize("management", ["db_member", "db_viewer"])
-async def test_every_call_with_a_database_that_the_role_reaches_and_with_another(
+async def test_every_operation_on_own_and_other_databases(
     client: httpx.AsyncClient, console: Console, management: str
 ) -> None:
     limited = await login(client, "limited", role_uids=[await role(client, management)])
     free = await login(client, "free", role=management)
-    own, foreign = await named(console, OWN), await named(console, FOREIGN)
+    own, foreign = await related_uids(console, OWN), await related_uids(console, FOREIGN)
     paths = app_of(console).openapi()["paths"]
     calls = [
         (method.upper(), path)
-        for method in ("get", "post", "put", "delete")  # what is to be deleted is there until then
+        for method in ("get", "post", "put", "delete")  # objects are deleted last
         for path, operations in sorted(paths.items())
         if method in operations and not path.startswith(("/v1/users/password", "/v1/session"))
     ]
     refused = set()
     async with browser(console) as opened:
         for method, path in calls:
-            is_let_in = await lets_in(opened, free, method, path)
-            there = about(path, FOREIGN, foreign)
-            if there is None:
-                if is_let_in and not await lets_in(opened, limited, method, path):
+            is_expected = await is_allowed(opened, free, method, path)
+            foreign_path = path_for(path, FOREIGN, foreign)
+            if foreign_path is None:
+                if is_expected and not await is_allowed(opened, limited, method, path):
                     refused.add((method, path))
                 continue
-            reply = await opened.request(method, there, json=None if method == "GET" else {}, headers=limited)
+            reply = await opened.request(method, foreign_path, json=None if method == "GET" else {}, headers=limited)
             hidden = (404, 403) if "action_uid" in path else (403,)
-            assert reply.status_code in hidden, (method, there, reply.text)
+            assert reply.status_code in hidden, (method, foreign_path, reply.text)
             assert SECRET not in reply.text
-            here = about(path, OWN, own)
-            assert here is not None
-            assert await lets_in(opened, limited, method, here) == is_let_in, (method, here)
-    readable = {(method, path) for method, path in NOT_FOR_THEM if management == "db_member" or method == "GET"}
+            own_path = path_for(path, OWN, own)
+            assert own_path is not None
+            assert await is_allowed(opened, limited, method, own_path) == is_expected, (method, own_path)
+    readable = {(method, path) for method, path in REFUSED_IF_LIMITED if management == "db_member" or method == "GET"}
     assert refused == {each for each in readable if management == "db_member" or "incidents" not in each[1]}
 
 
 @pytest.mark.parametrize("management", ["db_member", "db_viewer"])
-async def test_no_reply_tells_of_another_database(client: httpx.AsyncClient, console: Console, management: str) -> None:
+async def test_no_reply_contains_data_of_another_database(
+    client: httpx.AsyncClient, console: Console, management: str
+) -> None:
     limited = await login(client, "limited", role_uids=[await role(client, management)])
-    own = await named(console, OWN)
+    own = await related_uids(console, OWN)
     answered = 0
     async with browser(console) as opened:
         for path, operations in sorted(app_of(console).openapi()["paths"].items()):
             if "get" not in operations or path == "/v1/stream":
                 continue
-            url = about(path, OWN, own) or path.replace("{uid}", "1")
+            url = path_for(path, OWN, own) or path.replace("{uid}", "1")
             query = {"topic": "bdbs", "metrics": "total_req", "from": 0, "bdb": 1, "uids": "1,1", "object": "bdb"}
             reply = await opened.get(url, params=query, headers=limited)
             assert SECRET not in reply.text, url
@@ -125,17 +127,19 @@ async def test_no_reply_tells_of_another_database(client: httpx.AsyncClient, con
             assert {event["bdb_uid"] for event in log} == {OWN}
 
 
-async def test_bodies_and_queries_that_name_another_database(client: httpx.AsyncClient, console: Console) -> None:
+async def test_bodies_and_queries_with_another_database_are_refused(
+    client: httpx.AsyncClient, console: Console
+) -> None:
     limited = await login(client, "limited", role_uids=[await role(client)])
-    own, foreign = await named(console, OWN), await named(console, FOREIGN)
+    own, foreign = await related_uids(console, OWN), await related_uids(console, FOREIGN)
     both = [own["/shards/"], foreign["/shards/"]]
-    order = {"name": "run", "bdb_uid": FOREIGN, "workload": {"test_time": 10}}
+    run = {"name": "run", "bdb_uid": FOREIGN, "workload": {"test_time": 10}}
     async with browser(console) as opened:
-        for method, path, given in (
+        for method, path, arguments in (
             ("POST", "/v1/shards/actions/failover", {"json": {"shard_uids": both}}),
             ("POST", "/v1/shards/actions/migrate", {"json": {"shard_uids": both, "target_node_uid": 1}}),
-            ("POST", "/v1/benchmarks", {"json": order}),
-            ("POST", "/v1/benchmarks/preflight", {"json": order}),
+            ("POST", "/v1/benchmarks", {"json": run}),
+            ("POST", "/v1/benchmarks/preflight", {"json": run}),
             ("GET", "/v1/benchmarks", {"params": {"bdb_uid": FOREIGN}}),
             ("GET", "/v1/benchmarks/compare", {"params": {"uids": "1,2"}}),
             ("GET", "/v1/history/latency", {"params": {"bdb": FOREIGN, "from": 0}}),
@@ -145,18 +149,20 @@ async def test_bodies_and_queries_that_name_another_database(client: httpx.Async
             ("GET", "/v1/stream", {"params": {"topics": "benchmark:2"}}),
             ("GET", "/v1/stream", {"params": {"topics": "benchmark:77"}}),
         ):
-            reply = await opened.request(method, path, headers=limited, **given)  # type: ignore[arg-type]
+            reply = await opened.request(method, path, headers=limited, **arguments)  # type: ignore[arg-type]
             assert (reply.status_code, reply.json()["description"]) == (403, "The role is limited to database 1."), path
         for path in ("/v1/bdbs/77", "/v1/shards/77", "/v1/benchmarks/77"):
             refusal = (await opened.get(path, headers=limited)).json()["description"]
-            assert refusal == "The role is limited to database 1.", "whether it exists is not told"
-        shown = await opened.get("/v1/shards/stats", params={"parent_uid": FOREIGN}, headers=limited)
-        assert shown.json() == []
+            assert refusal == "The role is limited to database 1.", "the reply does not reveal whether it exists"
+        stats = await opened.get("/v1/shards/stats", params={"parent_uid": FOREIGN}, headers=limited)
+        assert stats.json() == []
     async with console.store.read() as session:
         assert await session.get(Bdb, FOREIGN)
 
 
-async def test_actions_of_others_do_not_crowd_out_the_own_ones(client: httpx.AsyncClient, console: Console) -> None:
+async def test_many_actions_of_other_databases_do_not_hide_own_actions(
+    client: httpx.AsyncClient, console: Console
+) -> None:
     limited = await login(client, "limited", role_uids=[await role(client)])
     async with console.store.begin() as session:
         await cluster.load_for_update(session)
@@ -166,11 +172,11 @@ async def test_actions_of_others_do_not_crowd_out_the_own_ones(client: httpx.Asy
                 deadline=timedelta(hours=1),
             )  # fmt: skip
     async with browser(console) as opened:
-        found = (await opened.get("/v2/actions", headers=limited)).json()
-    assert (len(found), SECRET in json.dumps(found)) == (2, False), "the creation and the run"
+        listed = (await opened.get("/v2/actions", headers=limited)).json()
+    assert (len(listed), SECRET in json.dumps(listed)) == (2, False), "the creation and the benchmark run"
 
 
-async def test_alarms_of_nodes_are_heard(client: httpx.AsyncClient, console: Console) -> None:
+async def test_alarms_of_nodes_are_visible(client: httpx.AsyncClient, console: Console) -> None:
     limited = await login(client, "limited", role_uids=[await role(client)])
     async with console.store.begin() as session:
         for type_, text in (("alarm_storage_full", "Node 1 is full."), (events.LOOP_FAILED, f"{SECRET} fails.")):
@@ -182,8 +188,8 @@ async def test_alarms_of_nodes_are_heard(client: httpx.AsyncClient, console: Con
     assert (health.json()["status"], SECRET in health.text) == ("error", False)
 
 
-async def test_metrics_are_for_who_reaches_all(client: httpx.AsyncClient, console: Console) -> None:
+async def test_metrics_require_access_to_all_databases(client: httpx.AsyncClient, console: Console) -> None:
     limited = await login(client, "limited", role_uids=[await role(client)])
     transport = httpx.ASGITransport(app=app_of(console), client=("10.0.0.9", 1))
-    async with httpx.AsyncClient(transport=transport, base_url="https://console") as away:
-        assert (await away.get("/metrics", headers=limited)).status_code == 403
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
+        assert (await other_network.get("/metrics", headers=limited)).status_code == 403

@@ -1,4 +1,4 @@
-"""Which databases a role reaches: how it is said, what becomes of it, and who has it."""
+"""Tests of the databases that a role can access: settings, deleted databases, and users with such roles."""
 
 from typing import Any
 
@@ -14,26 +14,26 @@ __all__ = ["databases"]
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 
-async def test_a_role_of_another_reach_counts_at_once(client: httpx.AsyncClient, console: Console) -> None:
+async def test_changed_access_of_a_role_takes_effect_immediately(client: httpx.AsyncClient, console: Console) -> None:
     uid = await role(client)
     limited = await login(client, "limited", role_uids=[uid])
-    made = await client.post("/v1/service_tokens", json={"name": "robot", "role_uids": [uid]})
+    created = await client.post("/v1/service_tokens", json={"name": "robot", "role_uids": [uid]})
     token = {"Authorization": f"Bearer {made.json()['token']}"}
-    assert (made.json()["role"], made.json()["role_uids"]) == ("db_member", [uid])
+    assert (created.json()["role"], created.json()["role_uids"]) == ("db_member", [uid])
     async with browser(console) as opened:
 
-        async def seen(path: str = "/v1/bdbs/2") -> list[int]:
+        async def statuses(path: str = "/v1/bdbs/2") -> list[int]:
             return [(await opened.get(path, headers=each)).status_code for each in (limited, token)]
 
-        assert await seen() == [403, 403]
+        assert await statuses() == [403, 403]
         change = {"resources": [{"type": "db", "uids": [FOREIGN]}]}
         assert (await client.put(f"/v1/roles/{uid}", json=change)).status_code == 200
-        assert (await seen(), await seen("/v1/bdbs/1")) == ([200, 200], [403, 403])
+        assert (await statuses(), await statuses("/v1/bdbs/1")) == ([200, 200], [403, 403])
         assert (await client.put(f"/v1/roles/{uid}", json={"resources": []})).json()["resources"] == []
-        assert (await seen(), await seen("/v1/bdbs/1")) == ([200, 200], [200, 200])
+        assert (await statuses(), await statuses("/v1/bdbs/1")) == ([200, 200], [200, 200])
         assert (await client.put(f"/v1/roles/{uid}", json={"management": "cluster_viewer"})).status_code == 200
-        [shown] = (await client.get("/v1/service_tokens")).json()
-        assert shown["role"] == "cluster_viewer"
+        [listed] = (await client.get("/v1/service_tokens")).json()
+        assert listed["role"] == "cluster_viewer"
     reply = await client.delete(f"/v1/roles/{uid}")
     assert reply.status_code == 409
     assert "service token robot" in (await client.delete(f"/v1/roles/{await token_role(client)}")).text
@@ -45,26 +45,26 @@ async def token_role(client: httpx.AsyncClient) -> int:
     return uid
 
 
-async def test_a_role_never_reaches_more_because_a_database_is_gone(
-    client: httpx.AsyncClient, console: Console
-) -> None:
+async def test_role_gains_no_access_when_a_database_is_deleted(client: httpx.AsyncClient, console: Console) -> None:
     uid = await role(client)
-    whole = (await client.get(f"/v1/roles/{uid}")).json()
+    complete = (await client.get(f"/v1/roles/{uid}")).json()
     limited = await login(client, "limited", role_uids=[uid])
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Bdb, OWN))
     assert (await client.put(f"/v1/roles/{uid}", json={"name": "renamed"})).json()["resources"] == [
         {"type": "db", "uids": [OWN]}
     ]
-    again = await client.put(f"/v1/roles/{uid}", json={**whole, "name": "renamed"})
-    assert (again.status_code, again.json()["resources"]) == (200, whole["resources"]), "as it was read"
+    again = await client.put(f"/v1/roles/{uid}", json={**complete, "name": "renamed"})
+    assert (again.status_code, again.json()["resources"]) == (200, complete["resources"]), (
+        "the object as it was returned"
+    )
     async with browser(console) as opened:
         assert (await opened.get("/v1/bdbs", headers=limited)).json() == []
         assert (await opened.get("/v1/bdbs/2", headers=limited)).status_code == 403
 
 
 @pytest.mark.parametrize(
-    "given",
+    "fields",
     [
         {"management": "admin", "resources": [{"type": "db", "uids": [1]}]},
         {"management": "cluster_viewer", "resources": [{"type": "db", "uids": [1]}]},
@@ -77,13 +77,13 @@ async def test_a_role_never_reaches_more_because_a_database_is_gone(
         {"management": "db_member", "resources": None},
     ],
 )
-async def test_what_no_role_reaches(client: httpx.AsyncClient, given: dict[str, Any]) -> None:
+async def test_invalid_resources_are_refused(client: httpx.AsyncClient, fields: dict[str, Any]) -> None:
     before = (await client.get("/v1/roles")).json()
-    assert (await client.post("/v1/roles", json={"name": "r", **given})).status_code in (400, 406)
+    assert (await client.post("/v1/roles", json={"name": "r", **fields})).status_code in (400, 406)
     assert (await client.get("/v1/roles")).json() == before
 
 
-async def test_a_role_of_some_databases_keeps_its_management(client: httpx.AsyncClient) -> None:
+async def test_management_of_a_limited_role_cannot_be_a_cluster_role(client: httpx.AsyncClient) -> None:
     uid = await role(client)
     reply = await client.put(f"/v1/roles/{uid}", json={"management": "cluster_member"})
     assert (reply.status_code, reply.json()["field"]) == (406, "resources")
@@ -92,7 +92,7 @@ async def test_a_role_of_some_databases_keeps_its_management(client: httpx.Async
     assert reply.status_code == 200
 
 
-async def test_the_session_says_what_is_reached(client: httpx.AsyncClient, console: Console) -> None:
+async def test_session_lists_accessible_databases(client: httpx.AsyncClient, console: Console) -> None:
     await login(client, "limited", role_uids=[await role(client)])
     async with browser(console) as opened:
         form = {"username": "limited", "password": PASSWORD}
@@ -101,7 +101,7 @@ async def test_the_session_says_what_is_reached(client: httpx.AsyncClient, conso
     assert (await client.get("/v1/session")).json()["bdbs"] is None
 
 
-async def test_by_its_management_role_alone_nobody_loses_the_limit(client: httpx.AsyncClient, console: Console) -> None:
+async def test_setting_the_same_management_role_keeps_the_limit(client: httpx.AsyncClient, console: Console) -> None:
     uid = await role(client)
     limited = await login(client, "limited", role_uids=[uid])
     user = next(each for each in (await client.get("/v1/users")).json() if each["email"] == "limited")
@@ -116,7 +116,7 @@ async def test_by_its_management_role_alone_nobody_loses_the_limit(client: httpx
     assert "the role from of None (db_member) to db_member" in event["description"]
 
 
-async def test_no_database_gets_the_uid_of_one_that_a_role_reaches(client: httpx.AsyncClient, console: Console) -> None:
+async def test_uid_referenced_by_a_role_is_not_reused(client: httpx.AsyncClient, console: Console) -> None:
     uid = await role(client)
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Bdb, OWN))
@@ -130,11 +130,11 @@ async def test_no_database_gets_the_uid_of_one_that_a_role_reaches(client: httpx
     assert (await client.post("/v1/bdbs", json=body)).status_code == 200
 
 
-async def test_roles_of_other_databases_are_not_shown(client: httpx.AsyncClient, console: Console) -> None:
+async def test_roles_of_other_databases_are_hidden(client: httpx.AsyncClient, console: Console) -> None:
     limited = await login(client, "limited", role_uids=[await role(client)])
     both, foreign = await role(client, uids=[OWN, FOREIGN]), await role(client, uids=[FOREIGN])
     async with browser(console) as opened:
-        shown = {each["uid"]: each for each in (await opened.get("/v1/roles", headers=limited)).json()}
-        assert foreign not in shown
-        assert shown[both]["resources"] == [{"type": "db", "uids": [OWN]}]
+        visible = {each["uid"]: each for each in (await opened.get("/v1/roles", headers=limited)).json()}
+        assert foreign not in visible
+        assert visible[both]["resources"] == [{"type": "db", "uids": [OWN]}]
         assert (await opened.get(f"/v1/roles/{foreign}", headers=limited)).status_code == 404

@@ -1,4 +1,4 @@
-"""What streams and history show to whom some databases are shown only."""
+"""Tests of streams and history for users with access to some databases only."""
 
 import asyncio
 import json
@@ -33,13 +33,13 @@ def reader(bdbs: set[int] | None, management: str = "db_member") -> stream.Reade
     return stream.Reader(request, Principal("x", management, frozenset(bdbs) if bdbs is not None else None))
 
 
-async def test_a_stream_shows_what_is_reached(console: Console, opened: Any) -> None:
+async def test_stream_contains_only_accessible_databases(console: Console, opened: Any) -> None:
     async with console.store.read() as session:
         rows = await shards.every(session)
     console.live.set_members(members(rows))
     for node in {row.node_uid for row in rows}:
-        there = {row.uid: shard() for row in rows if row.node_uid == node}
-        console.live.ingest(node, sample(100, there, seq=100))
+        shards_of_node = {row.uid: shard() for row in rows if row.node_uid == node}
+        console.live.ingest(node, sample(100, shards_of_node, seq=100))
     console.live._tell(100, console.live._seconds[100])
     limited: Frames = await opened(reader({OWN}), ("bdbs", "nodes"))
     free: Frames = await opened(reader(None), ("bdbs", "nodes"))
@@ -48,19 +48,19 @@ async def test_a_stream_shows_what_is_reached(console: Console, opened: Any) -> 
         _, history = await frames.next()  # type: ignore[misc]
         assert (history["topic"], set(history["series"])) == ("bdbs", expected)
         _, history = await frames.next()  # type: ignore[misc]
-        assert len(history["series"]) == len({row.node_uid for row in rows}), "nodes are seen"
+        assert len(history["series"]) == len({row.node_uid for row in rows}), "all nodes are included"
     waiting = [asyncio.create_task(frames.next()) for frames in (limited, free)]
     await asyncio.sleep(0)
     for node in {row.node_uid for row in rows}:
-        there = {row.uid: shard() for row in rows if row.node_uid == node}
-        console.live.ingest(node, sample(101, there, seq=101))
+        shards_of_node = {row.uid: shard() for row in rows if row.node_uid == node}
+        console.live.ingest(node, sample(101, shards_of_node, seq=101))
     console.live._tell(101, console.live._seconds[101])
     for task, expected in zip(waiting, ({"1"}, {"1", "2"}), strict=True):
         event, data = await task
         assert (event, data["t"], set(data["series"])) == ("sample", 101, expected)
 
 
-async def test_what_comes_late_shows_what_is_reached(console: Console, opened: Any) -> None:
+async def test_late_history_contains_only_accessible_databases(console: Console, opened: Any) -> None:
     limited: Frames = await opened(reader({OWN}), ("endpoints",))
     assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
     waiting = asyncio.create_task(limited.next())
@@ -72,14 +72,14 @@ async def test_what_comes_late_shows_what_is_reached(console: Console, opened: A
     assert (event, data["series"]) == ("history", {"1:1:1": [[1]]})
 
 
-async def test_a_stream_tells_of_changes_to_what_is_reached(console: Console, opened: Any) -> None:
+async def test_stream_reports_only_changes_to_accessible_objects(console: Console, opened: Any) -> None:
     limited: Frames = await opened(reader({OWN}), ("nodes",))
     assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
     async with console.store.read() as session:
         own = (await shards.of_bdb(session, OWN))[0].uid
         foreign = (await shards.of_bdb(session, FOREIGN))[0].uid
         log = {event.bdb_uid: event.uid for event in await events.page(session, newest_first=False)}
-        acts = {each.object_uid: each.uid for each in await actions.recent(session) if each.object_type == "bdb"}
+        action_uids = {each.object_uid: each.uid for each in await actions.recent(session) if each.object_type == "bdb"}
     first = asyncio.create_task(limited.next_change())
     await asyncio.sleep(0)
     keys: list[tuple[str, Any]] = [("node", 1), ("cluster", 1), ("shard", 999)]
@@ -89,7 +89,7 @@ async def test_a_stream_tells_of_changes_to_what_is_reached(console: Console, op
             ("bdb", bdb_uid),
             ("benchmark", bdb_uid),
             ("event", log[bdb_uid]),
-            ("action", acts[bdb_uid]),
+            ("action", action_uids[bdb_uid]),
         ]
     await Feed(console)._tell(keys)
     changes = [await first, *[await limited.next_change() for _ in range(7)]]
@@ -98,7 +98,7 @@ async def test_a_stream_tells_of_changes_to_what_is_reached(console: Console, op
         ("shard", str(own)),
         ("shard", "999"),
         ("node", "1"),
-        ("action", acts[OWN]),
+        ("action", action_uids[OWN]),
         ("bdb", str(OWN)),
         ("benchmark", str(OWN)),
         ("cluster", "1"),
@@ -119,27 +119,27 @@ async def test_a_stream_tells_of_changes_to_what_is_reached(console: Console, op
         ("cluster", "", {"cluster"}),
     ],
 )
-async def test_history_shows_what_is_reached(
+async def test_history_contains_only_accessible_databases(
     client: httpx.AsyncClient, console: Console, topic: str, uids: str, expected: set[str]
 ) -> None:
     limited = await login(client, "limited", role_uids=[await role(client)])
     now, names = int(time.time()) - 5, TOPICS[topic]
     stored = {"cluster": [0], "flash": [0, 1, 2], "endpoints": [endpoints.number(bdb, 1) for bdb in (OWN, FOREIGN)]}
-    shown = stored.get(topic, [1, 2])
-    columns = {name: array("f", [1.0] * len(shown)) for name in names}
+    numbers = stored.get(topic, [1, 2])
+    columns = {name: array("f", [1.0] * len(numbers)) for name in names}
     await Archive(console.store, console.bus, console.live).restore()
     async with console.store.begin() as session:
         layout = (await metrics.layouts(session))[columns_of(topic, 1)]
-        await metrics.write(session, [(topic, 1, layout, Frame(now, array("i", shown), columns))])
+        await metrics.write(session, [(topic, 1, layout, Frame(now, array("i", numbers), columns))])
     query = {"topic": topic, "metrics": names[0], "from": now - 1, "uids": uids}
     async with browser(console) as opened:
         reply = await opened.get("/v1/history", params=query, headers=limited)
         assert set(reply.json()["series"]) == expected, reply.text
         full = await client.get("/v1/history", params={**query, "uids": ""})
-        assert len(full.json()["series"]) == len(shown)
+        assert len(full.json()["series"]) == len(numbers)
 
 
-async def test_an_action_is_seen_by_who_reaches_all_that_it_is_about(
+async def test_action_requires_access_to_all_its_databases(
     client: httpx.AsyncClient, console: Console, opened: Any
 ) -> None:
     async with console.store.begin() as session:
@@ -156,9 +156,11 @@ async def test_an_action_is_seen_by_who_reaches_all_that_it_is_about(
         await asyncio.sleep(0)
         await Feed(console)._tell([("action", uid), ("cluster", 1)])
         assert (await first)["kind"] == ("action" if name == "wide" else "cluster")
-        async with browser(console) as opener:
-            code = (await opener.get(f"/v2/actions/{uid}", headers=headers)).status_code
-            listed = [each["action_uid"] for each in (await opener.get("/v2/actions", headers=headers)).json()]
-            ended = (await opener.delete(f"/v1/actions/{uid}", headers=headers)).status_code
-        assert (code, uid in listed) == ((200, True) if name == "wide" else (404, False)), "also of the own name"
+        async with browser(console) as client_:
+            code = (await client_.get(f"/v2/actions/{uid}", headers=headers)).status_code
+            listed = [each["action_uid"] for each in (await client_.get("/v2/actions", headers=headers)).json()]
+            ended = (await client_.delete(f"/v1/actions/{uid}", headers=headers)).status_code
+        assert (code, uid in listed) == ((200, True) if name == "wide" else (404, False)), (
+            "even if the user requested it"
+        )
         assert ended in ((200, 409) if name == "wide" else (404,))

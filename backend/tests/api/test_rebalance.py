@@ -1,4 +1,4 @@
-"""Rebalance over HTTP, and changes of a database that move its shards."""
+"""Tests of rebalancing over HTTP, and of database changes that move shards."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     await pairs.sparse(console, agents)
 
 
-async def lead(console: Console, promoted: int, old: int) -> None:
+async def promote(console: Console, promoted: int, old: int) -> None:
     async with console.store.begin() as session:
         for uid, role in ((promoted, "master"), (old, "slave")):
             (await session.get_one(Shard, uid)).observed_role = role
@@ -35,18 +35,16 @@ async def newest(console: Console) -> Any:
         return next(iter(await actions.recent(session)), None)
 
 
-async def test_nothing_to_do(client: httpx.AsyncClient, console: Console) -> None:
+async def test_balanced_database_is_not_changed(client: httpx.AsyncClient, console: Console) -> None:
     reply = (await client.put(PATH)).json()
     assert reply == {"action_uid": None, "description": "The placement is correct already."}
     assert await newest(console) is None
 
 
 @pytest.mark.parametrize("query", ["", "?dry_run"])
-async def test_what_cannot_be_moved_now_is_not_called_well(
-    client: httpx.AsyncClient, console: Console, query: str
-) -> None:
+async def test_obstacles_are_reported(client: httpx.AsyncClient, console: Console, query: str) -> None:
     for row, promoted in ((1, 4), (3, 6)):
-        await lead(console, promoted, row)  # two lead on node 2, two on node 1, none on node 3
+        await promote(console, promoted, row)  # nodes 1 and 2 have two primaries each, node 3 has none
     await pairs.node_is(console, 3, health="down")
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).observed_link = "down"
@@ -56,8 +54,8 @@ async def test_what_cannot_be_moved_now_is_not_called_well(
     assert await newest(console) is None
 
 
-async def test_a_blueprint_changes_nothing(client: httpx.AsyncClient, console: Console) -> None:
-    await lead(console, 4, 1)
+async def test_dry_run_returns_the_placement(client: httpx.AsyncClient, console: Console) -> None:
+    await promote(console, 4, 1)
     blueprint = (await client.put(f"{PATH}?dry_run")).json()
     assert blueprint[0] == {
         "nodes": [{"node_uid": "1", "role": "master"}, {"node_uid": "2", "role": "slave"}],
@@ -67,8 +65,8 @@ async def test_a_blueprint_changes_nothing(client: httpx.AsyncClient, console: C
     assert await newest(console) is None
 
 
-async def test_handovers(client: httpx.AsyncClient, console: Console) -> None:
-    await lead(console, 4, 1)
+async def test_only_failovers_schedules_switchovers(client: httpx.AsyncClient, console: Console) -> None:
+    await promote(console, 4, 1)
     reply = (await client.put(f"{PATH}?only_failovers")).json()
     assert reply["description"] == "Rebalance shop (sparse): 1 switchover, 0 shards to move"
     action = await newest(console)
@@ -78,14 +76,14 @@ async def test_handovers(client: httpx.AsyncClient, console: Console) -> None:
     assert (busy.status_code, busy.json()["error_code"]) == (409, "db_busy")
 
 
-async def test_operations_are_limited(client: httpx.AsyncClient, console: Console) -> None:
-    await lead(console, 4, 1)
+async def test_number_of_operations_is_limited(client: httpx.AsyncClient, console: Console) -> None:
+    await promote(console, 4, 1)
     assert (await client.put(f"{PATH}?max_operations=0")).json()["action_uid"] is None
     assert (await client.put(f"{PATH}?max_operations=-1")).status_code == 400
     assert (await client.put("/v1/bdbs/9/actions/rebalance")).status_code == 404
 
 
-async def test_another_placement_moves_shards(client: httpx.AsyncClient, console: Console) -> None:
+async def test_changing_the_placement_moves_shards(client: httpx.AsyncClient, console: Console) -> None:
     bdb = (await client.put("/v1/bdbs/1", json={"shards_placement": "dense"})).json()
     assert (bdb["shards_placement"], bdb["status"]) == ("dense", "active-change-pending")
     action = await newest(console)
@@ -93,7 +91,7 @@ async def test_another_placement_moves_shards(client: httpx.AsyncClient, console
     assert action.params["moves"]
 
 
-async def test_replicas_go_and_come(client: httpx.AsyncClient, console: Console) -> None:
+async def test_replicas_are_removed_and_added(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.put("/v1/bdbs/1?dry_run", json={"replication": False})).status_code == 200
     assert await newest(console) is None
     bdb = (await client.put("/v1/bdbs/1", json={"replication": False})).json()
@@ -113,7 +111,7 @@ async def test_replicas_go_and_come(client: httpx.AsyncClient, console: Console)
     assert all(each["to"] != pair % 3 + 1 for pair, each in enumerate(added))
 
 
-async def test_replicas_need_room(client: httpx.AsyncClient, console: Console) -> None:
+async def test_adding_replicas_requires_capacity(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         row = await session.get_one(Bdb, 1)
         row.replication = False
@@ -126,6 +124,6 @@ async def test_replicas_need_room(client: httpx.AsyncClient, console: Console) -
     assert (await client.get("/v1/bdbs/1")).json()["replication"] is False
 
 
-async def test_it_is_said_before_which_address_clients_must_leave(client: httpx.AsyncClient) -> None:
+async def test_address_changes_are_reported_before_the_action(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/bdbs/1/address_changes")).json() == []
     assert (await client.get("/v1/bdbs/9/address_changes")).status_code == 404

@@ -1,5 +1,8 @@
-"""Check-list against the REST reference: every metric of its sections 4.2 and 4.5 is told when it is known, or is absent for a
-reason. Nothing is made up: what this console does not have (replica-of, licences, …) has no name in a reply."""
+"""Checklist of the metrics in sections 4.2 and 4.5 of the Redis Enterprise REST API.
+
+Every metric is returned once it is known, or is absent for a listed reason. Features that this console does not have (replica-of,
+licenses, …) have no metrics in replies.
+"""
 
 import time
 from datetime import UTC, datetime
@@ -25,18 +28,18 @@ from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-NO_DELETIONS = "files on flash are rewritten as a whole; nothing is deleted there one by one"
+NO_DELETIONS = "files on flash are rewritten completely; values are not deleted individually"
 ENGINE = "the engine does not count it"
-OVERBOOKED = "what is promised is told by /v1/nodes and Prometheus, it is not measured"
-NO_EPHEMERAL = "agents keep everything in one place"
-NOT_KEPT = "moments are not metrics; the newest second with traffic is in the charts"
+OVERBOOKED = "provisioned capacity is returned by /v1/nodes and Prometheus; it is not measured"
+NO_EPHEMERAL = "agents store all data in one directory"
+NOT_KEPT = "points in time are not metrics; the charts show the newest second with traffic"
 NO_MONITORS = "proxies have no MONITOR sessions"
 
 MACHINE = (
     "total_req avg_latency conns ingress_bytes egress_bytes cpu_user cpu_system cpu_idle cpu_iowait cpu_irqs cpu_nice cpu_steal "
     "free_memory available_memory persistent_storage_free persistent_storage_avail"
 )
-NOT_OF_MACHINES = {
+NOT_FOR_MACHINES = {
     **dict.fromkeys(("provisional_memory", "provisional_memory_no_overbooking"), OVERBOOKED),
     "available_memory_no_overbooking": OVERBOOKED,
     **dict.fromkeys(("ephemeral_storage_free", "ephemeral_storage_avail"), NO_EPHEMERAL),
@@ -51,7 +54,7 @@ DATA = (
     "expired_objects read_hits read_misses pubsub_channels pubsub_patterns"
 )
 CPU = "shard_cpu_user shard_cpu_system main_thread_cpu_user main_thread_cpu_system fork_cpu_user fork_cpu_system"
-NOT_OF_DATA = {
+NOT_FOR_DATA = {
     **dict.fromkeys(("write_hits", "write_misses"), ENGINE),
     "bigstore_io_dels": NO_DELETIONS,
 }
@@ -60,7 +63,7 @@ FLASH = (
     "bigstore_objs_ram bigstore_objs_flash bigstore_io_reads bigstore_io_writes bigstore_io_read_bytes bigstore_io_write_bytes "
     "bigstore_iops bigstore_kv_ops bigstore_throughput used_ram used_bigstore ram_overhead disk_frag_ratio"
 )
-GIVEN = {
+REPORTED = {
     "cluster": f"{MACHINE} {DISK}",
     "nodes": f"{MACHINE} {DISK} cur_aof_rewrites",
     "bdbs": "total_req read_req write_req other_req total_res read_res write_res other_res instantaneous_ops_per_sec "
@@ -72,17 +75,17 @@ GIVEN = {
     "write_res other_res",
 }
 ABSENT = {
-    "cluster": NOT_OF_MACHINES,
-    "nodes": NOT_OF_MACHINES,
+    "cluster": NOT_FOR_MACHINES,
+    "nodes": NOT_FOR_MACHINES,
     "bdbs": {
-        **NOT_OF_DATA,
+        **NOT_FOR_DATA,
         "monitor_sessions_count": NO_MONITORS,
         **dict.fromkeys(("last_req_time", "last_res_time"), NOT_KEPT),
     },
-    "shards": NOT_OF_DATA,
+    "shards": NOT_FOR_DATA,
     "endpoints": {},
 }
-OURS = {
+ADDITIONAL = {
     "bdbs": "hit_ratio p50_latency p99_latency p999_latency p99_read_latency p99_write_latency p99_other_latency responsiveness "
     "p50_responsiveness p99_responsiveness main_thread_cpu ram_hit_ratio flash_read_p99",
     "shards": "hit_ratio ram_hit_ratio responsiveness p50_responsiveness main_thread_cpu",
@@ -94,9 +97,9 @@ OURS = {
 
 @pytest.fixture
 async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
-    """Two seconds of one primary on flash, its machine and its endpoint, in which everything is known and something happened."""
+    """Two seconds of a primary on flash, its machine and its endpoint, with a value for every metric."""
     for module in (live, endpoint_samples):
-        monkeypatch.setattr(module, "STALE", 3600)  # however long it takes until somebody asks
+        monkeypatch.setattr(module, "STALE", 3600)  # the data must not become stale before the test reads it
     now, stamp = int(time.time()), datetime.now(UTC)
     async with console.store.begin() as session:
         session.add(
@@ -114,7 +117,7 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
     console.live.set_members({11: ShardPlace(1, 0, 1)})
     for t in (now - 1, now):
         grown = float(t - now + 100)
-        counted = dict.fromkeys(shard_fields(), grown)
+        fields = dict.fromkeys(shard_fields(), grown)
         endpoint = EndpointReading(
             values=[float(index + 5) for index in range(len(ENDPOINT_FIELDS))],
             errors={"wrongtype": 1},
@@ -124,7 +127,7 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
             1,
             Sample(
                 seq=t, boot=BOOT, t=t, at=t + 0.1, node=[grown] * len(NODE_FIELDS), missing={}, died={}, pings={1: [90, 200]},
-                shards={11: shard(**counted)}, tiers={11: [grown] * len(TIER_FIELDS)},
+                shards={11: shard(**fields)}, tiers={11: [grown] * len(TIER_FIELDS)},
                 proxy=ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={1: endpoint}),
             ),
         )  # fmt: skip
@@ -136,20 +139,20 @@ def shard_fields() -> list[str]:
     return [name for name in SHARD_FIELDS if name not in ("pid", "started_at", "is_primary", "loading", "link_up")]
 
 
-@pytest.mark.parametrize("scope", GIVEN)
-async def test_every_metric_of_the_reference_is_told_or_absent_for_a_reason(
+@pytest.mark.parametrize("scope", REPORTED)
+async def test_every_metric_is_returned_or_absent_for_a_reason(
     busy: Console, client: httpx.AsyncClient, scope: str
 ) -> None:
     reply = (await client.get(f"/v1/{scope}/stats/last")).json()
-    told = reply if scope == "cluster" else next(iter(reply.values()))
-    numbers = {name for name, value in told.items() if isinstance(value, int | float)}
-    assert set(GIVEN[scope].split()) <= numbers
-    assert set(OURS[scope].split()) <= numbers
+    metrics = reply if scope == "cluster" else next(iter(reply.values()))
+    numbers = {name for name, value in metrics.items() if isinstance(value, int | float)}
+    assert set(REPORTED[scope].split()) <= numbers
+    assert set(ADDITIONAL[scope].split()) <= numbers
     assert not numbers & ABSENT[scope].keys()
     assert all(ABSENT[scope].values())
 
 
-async def test_intervals_and_newest_seconds_of_one_endpoint(busy: Console, client: httpx.AsyncClient) -> None:
+async def test_intervals_and_newest_second_of_one_endpoint(busy: Console, client: httpx.AsyncClient) -> None:
     last = (await client.get("/v1/endpoints/stats/last/1:1:1")).json()
     assert list(last) == ["1:1:1"]
     assert last["1:1:1"]["avg_latency"] == pytest.approx((300 * 5 + 400 * 6 + 500 * 7) / (8 + 9 + 10), rel=0.01)
@@ -160,11 +163,11 @@ async def test_intervals_and_newest_seconds_of_one_endpoint(busy: Console, clien
             assert (await client.get(path)).json()["error_code"] == "endpoint_not_exist"
 
 
-async def test_moments_are_exact(busy: Console, client: httpx.AsyncClient) -> None:
-    told = (await client.get("/v1/shards/stats/last/11")).json()["11"]
-    assert (told["last_save_time"], told["sync_full"]) == (100.0, 100.0)
-    only = (await client.get("/v1/shards/stats/last/11", params={"metrics": "sync_full,total_req"})).json()["11"]
-    assert set(only) == {"interval", "stime", "etime", "sync_full", "total_req"}
+async def test_times_are_exact(busy: Console, client: httpx.AsyncClient) -> None:
+    metrics = (await client.get("/v1/shards/stats/last/11")).json()["11"]
+    assert (metrics["last_save_time"], metrics["sync_full"]) == (100.0, 100.0)
+    selected = (await client.get("/v1/shards/stats/last/11", params={"metrics": "sync_full,total_req"})).json()["11"]
+    assert set(selected) == {"interval", "stime", "etime", "sync_full", "total_req"}
 
 
 PROMETHEUS = (
@@ -201,24 +204,28 @@ PROMETHEUS = (
 NOT_IN_PROMETHEUS = {
     **dict.fromkeys(("endpoint_egress_pending", "endpoint_egress_pending_discarded"), "proxies do not count it"),
     **dict.fromkeys(("endpoint_accepted_connections", "endpoint_proxy_disconnections"), "proxies do not count it"),
-    **dict.fromkeys(("endpoint_rate_limit_overflows", "endpoint_rate_limit_ok"), "there is no rate limit"),
+    **dict.fromkeys(("endpoint_rate_limit_overflows", "endpoint_rate_limit_ok"), "rate limits do not exist"),
     **dict.fromkeys(("endpoint_dispatch_failures", "endpoint_longest_pipeline_histogram"), "proxies do not count it"),
-    **dict.fromkeys(("endpoint_ping_failures", "shard_ping_failures", "dmc_ping_failures"), "redis_server_up tells it"),
-    "endpoint_connections_rate": "rate(endpoint_client_connections) is it",
-    **dict.fromkeys(("database_syncer_config", "database_syncer_lag_ms"), "there is no replica-of"),
-    **dict.fromkeys(("license_expiration_days", "license_shards_limit"), "there is no licence"),
-    **dict.fromkeys(("has_quorum", "is_primary", "generation", "primary_selections_total"), "there is one console"),
+    **dict.fromkeys(
+        ("endpoint_ping_failures", "shard_ping_failures", "dmc_ping_failures"), "redis_server_up is equivalent"
+    ),
+    "endpoint_connections_rate": "rate(endpoint_client_connections) is equivalent",
+    **dict.fromkeys(("database_syncer_config", "database_syncer_lag_ms"), "replica-of does not exist"),
+    **dict.fromkeys(("license_expiration_days", "license_shards_limit"), "licenses do not exist"),
+    **dict.fromkeys(
+        ("has_quorum", "is_primary", "generation", "primary_selections_total"), "the cluster has only one console"
+    ),
     **dict.fromkeys(("node_ephemeral_storage_avail_bytes", "node_ephemeral_storage_free_bytes"), NO_EPHEMERAL),
-    "node_available_flash_bytes": "node_bigstore_free_bytes tells it",
-    "node_cert_expires_in_seconds": "certificates are not watched",
+    "node_available_flash_bytes": "node_bigstore_free_bytes is equivalent",
+    "node_cert_expires_in_seconds": "certificates are not monitored",
     **dict.fromkeys(("redis_server_keyspace_write_hits", "redis_server_keyspace_write_misses"), ENGINE),
     **dict.fromkeys(("redis_server_forwarding_state", "redis_server_repl_touch_bytes"), ENGINE),
-    "namedprocess_namegroup_open_filedesc": "agents do not look",
-    "redis_server_search_number_of_indexes": "there are no modules",
+    "namedprocess_namegroup_open_filedesc": "agents do not count it",
+    "redis_server_search_number_of_indexes": "modules do not exist",
 }
 
 
-async def test_every_family_of_prometheus_is_told_or_absent_for_a_reason(
+async def test_every_prometheus_family_is_exported_or_absent_for_a_reason(
     busy: Console, client: httpx.AsyncClient
 ) -> None:
     families = {family.name for family in text_string_to_metric_families((await client.get("/metrics")).text)}

@@ -1,4 +1,4 @@
-"""Starting a dead shard again, over HTTP."""
+"""Tests of restarting a dead shard over HTTP."""
 
 import httpx
 import pytest
@@ -10,7 +10,7 @@ from shardboard.driver.fake import FakeAgents
 pytestmark = pytest.mark.usefixtures("nodes")
 
 
-async def test_it_is_told_what_is_lost_confirmed_and_ordered(
+async def test_restart_with_data_loss_requires_confirmation(
     console: Console, agents: FakeAgents, client: httpx.AsyncClient
 ) -> None:
     await pairs.active(console, agents)

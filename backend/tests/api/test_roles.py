@@ -1,8 +1,6 @@
-"""Which role may call what: every operation of the API, as every role, against the table in docs/roles.md.
+"""Tests of permissions: every API operation, as every role, is compared with the table in docs/roles.md.
 
-    SHARDBOARD_WRITE_ROLES=1 pytest backend/tests/api/test_roles.py
-
-writes the table anew; what changed is then read by a person.
+`SHARDBOARD_WRITE_ROLES=1 pytest backend/tests/api/test_roles.py` updates the table. Review the differences afterwards.
 """
 
 import base64
@@ -20,7 +18,7 @@ from shardboard.driver.fake import FakeAgents
 
 TABLE = Path(__file__).parents[3] / "docs" / "roles.md"
 ROLES = ("admin", "cluster_member", "cluster_viewer", "db_member", "db_viewer", "user_manager", "none")
-NOBODY = "no login"
+ANONYMOUS = "no login"
 PASSWORD = "correct horse"
 HEAD = """# Roles
 
@@ -39,15 +37,18 @@ This table lists the requests that each management role may send. It is generate
 
 
 def header() -> list[str]:
-    names = (*ROLES, NOBODY)
+    names = (*ROLES, ANONYMOUS)
     return [f"| Call | {' | '.join(names)} |", f"|---|{'|'.join([':-:'] * len(names))}|"]
 
 
-async def lets_in(opened: httpx.AsyncClient, login: dict[str, str], method: str, path: str) -> bool:
-    """Of what does not exist, but for users: whether one may change a user depends on whom."""
+async def is_allowed(opened: httpx.AsyncClient, login: dict[str, str], method: str, path: str) -> bool:
+    """Return whether a request is authorized. It refers to an object that does not exist.
+
+    Requests about users refer to an existing user, because permission depends on that user's role.
+    """
     url = re.sub(r"\{[^}]*\}", "999", path).replace("/users/999", "/users/2")
     body = None if method in ("GET", "DELETE") and "password" not in path else {}
-    # A stream would not end; without a topic it does not begin.
+    # A stream would not end. With an unknown topic it does not start.
     wrong = {"topics": "none"} if path == "/v1/stream" else {}
     reply = await opened.request(method, url, json=body, headers=login, params=wrong)
     assert reply.status_code < 500 or reply.status_code == 503, (method, path, reply.text)
@@ -57,11 +58,11 @@ async def lets_in(opened: httpx.AsyncClient, login: dict[str, str], method: str,
 
 
 async def column(console: Console, client: httpx.AsyncClient, role: str) -> dict[str, str]:
-    """Send every call of the API as a user of this role. Return the cells of its column by call."""
+    """Send every API request as a user of this role, and return the cells of its column by request."""
     app = app_of(console)
     login: dict[str, str] = {}
-    for name, given in (("somebody", "db_viewer"), *([(role, role)] if role != NOBODY else [])):
-        user = {"email": name, "password": PASSWORD, "role": given}
+    for name, management in (("other", "db_viewer"), *([(role, role)] if role != ANONYMOUS else [])):
+        user = {"email": name, "password": PASSWORD, "role": management}
         assert (await client.post("/v1/users", json=user)).status_code == 200
         if name == role:
             login = {"Authorization": f"Basic {base64.b64encode(f'{name}:{PASSWORD}'.encode()).decode()}"}
@@ -74,28 +75,28 @@ async def column(console: Console, client: httpx.AsyncClient, role: str) -> dict
     cells = {}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="https://console") as opened:
         for method, path in calls:
-            cells[f"`{method} {path}`"] = "●" if await lets_in(opened, login, method, path) else ""
+            cells[f"`{method} {path}`"] = "●" if await is_allowed(opened, login, method, path) else ""
             opened.cookies.clear()
     return cells
 
 
 def columns_of(table: str) -> dict[str, dict[str, str]]:
-    """Return the cells of the table by role and call."""
+    """Return the cells of the table by role and request."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| `")]
-    return {role: {row[0]: row[index] for row in rows} for index, role in enumerate((*ROLES, NOBODY), start=1)}
+    return {role: {row[0]: row[index] for row in rows} for index, role in enumerate((*ROLES, ANONYMOUS), start=1)}
 
 
-@pytest.mark.parametrize("role", [*ROLES, NOBODY])
+@pytest.mark.parametrize("role", [*ROLES, ANONYMOUS])
 @pytest.mark.usefixtures("nodes")
-async def test_each_role_may_call_what_the_table_says(
+async def test_permissions_of_each_role_match_the_table(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, role: str
 ) -> None:
     await pairs.active(console, agents)
-    found = await column(console, client, role)
+    cells = await column(console, client, role)
     if os.environ.get("SHARDBOARD_WRITE_ROLES"):
-        columns = {**columns_of(TABLE.read_text()), role: found}
-        rows = [f"| {call} | {' | '.join(columns[name].get(call, '') for name in columns)} |" for call in found]
+        columns = {**columns_of(TABLE.read_text()), role: cells}
+        rows = [f"| {call} | {' | '.join(columns[name].get(call, '') for name in columns)} |" for call in cells]
         TABLE.write_text(HEAD + "\n".join([*header(), *rows]) + "\n")
     text = TABLE.read_text()
     assert text.startswith(HEAD + "\n".join(header()))
-    assert columns_of(text)[role] == found
+    assert columns_of(text)[role] == cells

@@ -1,4 +1,4 @@
-"""Logging in with an app's code besides the password, and with a password that has expired."""
+"""Tests of signing in with a second factor, and with an expired password."""
 
 import asyncio
 import base64
@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.api.sign_in import ANN, FORM, added, browser_of, code_of, log_in
+from backend.tests.api.sign_in import ANN, FORM, add_ann, browser_of, code_of, log_in
 from backend.tests.application import app_of
 
 from shardboard.console import Console
@@ -25,23 +25,23 @@ NOW = 1_800_000_015
 
 @pytest.fixture
 async def ann(client: httpx.AsyncClient) -> int:
-    return await added(client)
+    return await add_ann(client)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Codes use the time that a test sets."""
-    told = SimpleNamespace(now=NOW)
-    monkeypatch.setattr(second_factor, "time", SimpleNamespace(time=lambda: told.now))
-    return told
+    """Time that the verification of codes uses. Tests can change it."""
+    current = SimpleNamespace(now=NOW)
+    monkeypatch.setattr(second_factor, "time", SimpleNamespace(time=lambda: current.now))
+    return current
 
 
 @pytest.fixture
 def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the time of lockouts, the first of which lasts a second only."""
+    """Stop the clock of lockouts, because the first one lasts only one second."""
     start = datetime.now(UTC)
-    stopped = SimpleNamespace(now=lambda _zone: start, fromtimestamp=datetime.fromtimestamp)
-    monkeypatch.setattr(logins, "datetime", stopped)
+    stopped_clock = SimpleNamespace(now=lambda _zone: start, fromtimestamp=datetime.fromtimestamp)
+    monkeypatch.setattr(logins, "datetime", stopped_clock)
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ async def browser(console: Console, ann: int) -> AsyncIterator[httpx.AsyncClient
         yield opened
 
 
-async def switch_on(browser: httpx.AsyncClient, clock: SimpleNamespace) -> tuple[str, list[str]]:
-    """The secret and the recovery codes."""
+async def enable(browser: httpx.AsyncClient, clock: SimpleNamespace) -> tuple[str, list[str]]:
+    """Enable the second factor, and return the secret and the recovery codes."""
     assert await log_in(browser) == (200, "")
     secret = (await browser.post("/v1/users/second_factor")).json()["secret"]
     body = {"password": ANN["password"], "secret": secret, "code": code_of(secret, clock.now)}
@@ -60,22 +60,24 @@ async def switch_on(browser: httpx.AsyncClient, clock: SimpleNamespace) -> tuple
     return secret, reply.json()["recovery_codes"]
 
 
-async def test_from_switching_on_to_switching_off(
+async def test_second_factor_is_enabled_used_and_disabled(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, clock: SimpleNamespace, ann: int
 ) -> None:
-    secret, codes = await switch_on(browser, clock)
+    secret, codes = await enable(browser, clock)
     assert len(set(codes)) == 10
-    assert (await browser.get("/v1/session")).json()["second_factor"] is True, "who is logged in stays so"
+    assert (await browser.get("/v1/session")).json()["second_factor"] is True, "existing sessions stay signed in"
     assert (await client.get(f"/v1/users/{ann}")).json()["second_factor"] is True
     assert secret not in (await client.get("/v1/users")).text
     assert await log_in(browser) == (401, "second_factor_required")
     used = code_of(secret, clock.now)
-    assert await log_in(browser, code=used) == (401, "wrong_code"), "the one that it was switched on with"
+    assert await log_in(browser, code=used) == (401, "wrong_code"), "the code used to enable the second factor"
     clock.now += 30
     now = code_of(secret, clock.now)
     assert await log_in(browser, code=f"{now[:3]} {now[3:]}") == (200, "")
-    assert await log_in(browser, code=now) == (401, "wrong_code"), "once"
-    assert await log_in(browser, code=code_of(secret, clock.now - 30)) == (401, "wrong_code"), "none before it either"
+    assert await log_in(browser, code=now) == (401, "wrong_code"), "a code is valid only once"
+    assert await log_in(browser, code=code_of(secret, clock.now - 30)) == (401, "wrong_code"), (
+        "earlier codes are no longer valid"
+    )
     reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": "wrong horse"})
     assert (reply.status_code, reply.json()["error_code"]) == (403, "invalid_credentials")
     reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": ANN["password"]})
@@ -92,26 +94,26 @@ async def test_from_switching_on_to_switching_off(
 
 
 @pytest.mark.parametrize(("drift", "status"), [(-61, 401), (-30, 200), (0, 200), (30, 200), (61, 401)])
-async def test_clocks_may_differ_by_half_a_minute(
+async def test_clocks_can_differ_by_half_a_minute(
     browser: httpx.AsyncClient, clock: SimpleNamespace, drift: int, status: int
 ) -> None:
-    secret, _ = await switch_on(browser, clock)
+    secret, _ = await enable(browser, clock)
     clock.now += 3600
     assert (await log_in(browser, code=code_of(secret, clock.now + drift)))[0] == status
 
 
-async def test_a_recovery_code_logs_in_once(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
-    _, codes = await switch_on(browser, clock)
+async def test_recovery_code_can_be_used_once(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
+    _, codes = await enable(browser, clock)
     assert await log_in(browser, code=f" {codes[3].upper()} ") == (200, "")
     assert await log_in(browser, code=codes[3]) == (401, "wrong_code")
     assert await log_in(browser, code=codes[4]) == (200, "")
 
 
 @pytest.mark.parametrize("code", ["", "0", "000000 0", "\uff11" * 6, "-" * 64, "\x00", "abcdef"])
-async def test_what_is_no_code_is_refused_and_counts(
+async def test_invalid_codes_are_refused_and_counted(
     browser: httpx.AsyncClient, console: Console, clock: SimpleNamespace, ann: int, code: str
 ) -> None:
-    await switch_on(browser, clock)
+    await enable(browser, clock)
     assert await log_in(browser, code=code) == (401, "wrong_code")
     async with console.store.read() as session:
         failures = await login_failures.of(session, ann, "192.0.2.9")
@@ -120,9 +122,9 @@ async def test_what_is_no_code_is_refused_and_counts(
 
 
 @pytest.mark.usefixtures("no_time_passes")
-async def test_whoever_guesses_codes_waits(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
-    """Also with the right password, and then with the right code."""
-    secret, _ = await switch_on(browser, clock)
+async def test_guessing_codes_is_locked_out(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
+    """The lockout also applies to the correct password and code."""
+    secret, _ = await enable(browser, clock)
     answers = [await log_in(browser, code="000000") for _ in range(6)]
     assert answers == [(401, "wrong_code")] * 5 + [(401, "invalid_credentials")]
     clock.now += 30
@@ -130,39 +132,43 @@ async def test_whoever_guesses_codes_waits(browser: httpx.AsyncClient, clock: Si
 
 
 @pytest.mark.usefixtures("no_time_passes")
-async def test_codes_that_are_guessed_from_many_places_wait_and_recovery_codes_do_not(
+async def test_guessing_from_many_networks_locks_codes_but_not_recovery_codes(
     browser: httpx.AsyncClient, console: Console, clock: SimpleNamespace, ann: int
 ) -> None:
-    """Who guesses has the password; only with it can the code be made to wait."""
-    secret, codes = await switch_on(browser, clock)
+    """An attacker who guesses codes must know the password; nobody else can cause this lockout."""
+    secret, codes = await enable(browser, clock)
     clock.now += 3600
     app = app_of(console)
     for number in range(20):
         transport = httpx.ASGITransport(app, client=(f"198.51.{number}.7", 40000))
-        async with httpx.AsyncClient(transport=transport, base_url="https://console") as elsewhere:
-            assert await log_in(elsewhere, code="000000") == (401, "wrong_code")
-            assert await log_in(elsewhere, password="not it", code="000000") == (401, "invalid_credentials")
+        async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
+            assert await log_in(other_network, code="000000") == (401, "wrong_code")
+            assert await log_in(other_network, password="not it", code="000000") == (401, "invalid_credentials")
     assert await log_in(browser, code=code_of(secret, clock.now)) == (401, "wrong_code")
     async with console.store.read() as session:
         assert ann in await logins.locked(session)
-        said = [each for each in await events.page(session, newest_first=False) if each.type == "second_factor_guessed"]
-    assert len(said) == 1
-    assert "ann@example.org" in said[0].description
+        recorded = [
+            each for each in await events.page(session, newest_first=False) if each.type == "second_factor_guessed"
+        ]
+    assert len(recorded) == 1
+    assert "ann@example.org" in recorded[0].description
     assert await log_in(browser, code=codes[0]) == (200, "")
     clock.now += 60
-    assert await log_in(browser, code=code_of(secret, clock.now)) == (200, ""), "that forgot them"
+    assert await log_in(browser, code=code_of(secret, clock.now)) == (200, ""), "signing in has cleared the failures"
 
 
-async def test_of_two_with_the_same_code_one_gets_in(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
-    secret, _ = await switch_on(browser, clock)
+async def test_concurrent_sign_ins_with_one_code_succeed_once(
+    browser: httpx.AsyncClient, clock: SimpleNamespace
+) -> None:
+    secret, _ = await enable(browser, clock)
     clock.now += 60
     code = code_of(secret, clock.now)
     answers = await asyncio.gather(*(log_in(browser, code=code) for _ in range(4)))
     assert sorted(status for status, _ in answers) == [200, 401, 401, 401]
 
 
-async def test_programs_need_a_code_too_or_a_service_token(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
-    secret, _ = await switch_on(browser, clock)
+async def test_programs_need_a_code_or_a_service_token(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
+    secret, _ = await enable(browser, clock)
     browser.cookies.clear()
     auth = (ANN["email"], ANN["password"])
     for method, path in (("GET", "/v1/bdbs"), ("POST", "/v1/users/authorize")):
@@ -186,7 +192,7 @@ async def test_programs_need_a_code_too_or_a_service_token(browser: httpx.AsyncC
         ({"secret": "A" * 120}, "config_error"),
     ],
 )
-async def test_it_is_not_switched_on_by_mistake(
+async def test_invalid_requests_do_not_enable_the_second_factor(
     client: httpx.AsyncClient,
     browser: httpx.AsyncClient,
     clock: SimpleNamespace,
@@ -203,60 +209,60 @@ async def test_it_is_not_switched_on_by_mistake(
     assert await log_in(browser) == (200, "")
 
 
-async def test_who_may_change_the_user_switches_it_off(
+async def test_administrators_can_disable_the_second_factor_of_a_user(
     client: httpx.AsyncClient, console: Console, browser: httpx.AsyncClient, clock: SimpleNamespace, ann: int
 ) -> None:
-    await switch_on(browser, clock)
+    await enable(browser, clock)
     assert (await browser.delete(f"/v1/users/{ann}/second_factor")).status_code == 403, "without the password"
     assert (await client.delete(f"/v1/users/{ann}/second_factor")).json() == {}
     assert await log_in(browser) == (200, "")
-    await switch_on(browser, clock)
+    await enable(browser, clock)
     async with console.store.begin() as session:
         await set_admin(session, ANN["email"], ANN["password"])
-    assert await log_in(browser) == (200, ""), "whoever may log in to the console's machine"
+    assert await log_in(browser) == (200, ""), "a user with access to the console's machine can do it"
 
 
-async def test_nobody_switches_the_own_one_off_without_the_password(client: httpx.AsyncClient) -> None:
-    """Whoever finds the browser of an administrator open could else."""
+async def test_own_second_factor_cannot_be_disabled_without_the_password(client: httpx.AsyncClient) -> None:
+    """Otherwise anyone with access to an open browser of an administrator could disable it."""
     own = (await client.get("/v1/session")).json()["uid"]
     reply = await client.delete(f"/v1/users/{own}/second_factor")
     assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
 
 
-async def test_a_service_token_has_none(client: httpx.AsyncClient) -> None:
-    made = (await client.post("/v1/service_tokens", json={"name": "ci", "role": "admin"})).json()
+async def test_service_tokens_have_no_second_factor(client: httpx.AsyncClient) -> None:
+    token = (await client.post("/v1/service_tokens", json={"name": "ci", "role": "admin"})).json()
     headers = {"Authorization": f"Bearer {made['token']}"}
     body = {"password": "x", "secret": "x", "code": "x"}
-    for method, given in (("POST", None), ("PUT", body), ("DELETE", {"password": "x"})):
-        reply = await client.request(method, "/v1/users/second_factor", json=given, headers=headers, auth=None)
+    for method, payload in (("POST", None), ("PUT", body), ("DELETE", {"password": "x"})):
+        reply = await client.request(method, "/v1/users/second_factor", json=payload, headers=headers, auth=None)
         assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
 
 
-async def test_what_the_app_is_told(client: httpx.AsyncClient) -> None:
-    told: dict[str, Any] = (await client.post("/v1/users/second_factor")).json()
-    assert len(base64.b32decode(told["secret"])) == 20
-    assert told["uri"].startswith("otpauth://totp/Shardboard%20shardboard.local:admin%40example.org?")
-    assert f"secret={told['secret']}" in told["uri"]
+async def test_secret_and_uri_for_the_authenticator_app(client: httpx.AsyncClient) -> None:
+    proposal: dict[str, Any] = (await client.post("/v1/users/second_factor")).json()
+    assert len(base64.b32decode(proposal["secret"])) == 20
+    assert proposal["uri"].startswith("otpauth://totp/Shardboard%20shardboard.local:admin%40example.org?")
+    assert f"secret={told['secret']}" in proposal["uri"]
 
 
-async def test_another_phone_takes_its_place_with_a_code_of_the_one_before(
+async def test_replacing_the_second_factor_needs_a_present_code(
     browser: httpx.AsyncClient, clock: SimpleNamespace
 ) -> None:
-    """Who has found the password and a browser that was left open has not yet the second factor."""
-    secret, codes = await switch_on(browser, clock)
+    """A known password and an open browser session must not be sufficient."""
+    secret, codes = await enable(browser, clock)
     clock.now += 30
     other = (await browser.post("/v1/users/second_factor")).json()["secret"]
     body = {"password": ANN["password"], "secret": other, "code": code_of(other, clock.now)}
 
-    async def replaced(**more: str) -> tuple[int, str, str]:
+    async def replace(**more: str) -> tuple[int, str, str]:
         reply = await browser.put("/v1/users/second_factor", json={**body, **more})
-        told = reply.json()
-        return reply.status_code, told.get("error_code", ""), told.get("field", "")
+        result = reply.json()
+        return reply.status_code, result.get("error_code", ""), result.get("field", "")
 
-    assert await replaced() == (406, "second_factor_required", "present_code")
-    assert await replaced(present_code="000000") == (406, "wrong_code", "present_code")
-    assert await replaced(present_code=codes[0], code="000000") == (406, "wrong_code", "code")
-    assert await replaced(present_code=codes[0]) == (200, "", ""), "it was not used up"
+    assert await replace() == (406, "second_factor_required", "present_code")
+    assert await replace(present_code="000000") == (406, "wrong_code", "present_code")
+    assert await replace(present_code=codes[0], code="000000") == (406, "wrong_code", "code")
+    assert await replace(present_code=codes[0]) == (200, "", ""), "the failed attempt did not use the code"
     clock.now += 30
     assert await log_in(browser, code=code_of(secret, clock.now)) == (401, "wrong_code")
     assert await log_in(browser, code=codes[1]) == (401, "wrong_code")
@@ -264,7 +270,7 @@ async def test_another_phone_takes_its_place_with_a_code_of_the_one_before(
 
 
 async def expire(console: Console, ann: int, *, days: int) -> None:
-    """Passwords are good for 30 days, and that of ann was set so many days ago."""
+    """Let passwords expire after 30 days, and set the password of ann to be that many days old."""
     async with console.store.begin() as session:
         (await cluster.load(session)).config = {"password_expiration_duration": 30}
         user = await session.get(users.User, ann)
@@ -272,7 +278,7 @@ async def expire(console: Console, ann: int, *, days: int) -> None:
         user.password_issued = int(time.time()) - days * 86_400
 
 
-async def test_an_expired_password_is_replaced_as_one_logs_in(
+async def test_expired_password_is_replaced_at_sign_in(
     client: httpx.AsyncClient, console: Console, browser: httpx.AsyncClient, ann: int
 ) -> None:
     await expire(console, ann, days=29)
@@ -296,7 +302,7 @@ async def test_an_expired_password_is_replaced_as_one_logs_in(
     assert (await client.get(f"/v1/users/{ann}")).json()["status"] == "active"
 
 
-async def test_one_of_several_passwords_expires(
+async def test_only_the_expired_one_of_two_passwords_is_refused(
     client: httpx.AsyncClient, console: Console, browser: httpx.AsyncClient, ann: int
 ) -> None:
     body = {"username": ANN["email"], "new_password": "another horse"}
@@ -307,26 +313,30 @@ async def test_one_of_several_passwords_expires(
     assert (await client.get(f"/v1/users/{ann}")).json()["status"] == "active"
 
 
-async def test_an_expired_password_is_replaced_with_a_second_factor(
+async def test_expired_password_is_replaced_with_a_second_factor(
     console: Console, browser: httpx.AsyncClient, clock: SimpleNamespace, ann: int
 ) -> None:
-    secret, _ = await switch_on(browser, clock)
+    secret, _ = await enable(browser, clock)
     await expire(console, ann, days=31)
     clock.now += 30
     code = code_of(secret, clock.now)
     assert await log_in(browser) == (401, "second_factor_required")
-    assert await log_in(browser, code="000000") == (401, "wrong_code"), "nobody is told of the password's age before"
+    assert await log_in(browser, code="000000") == (401, "wrong_code"), (
+        "the expiry is not revealed without a valid code"
+    )
     assert await log_in(browser, code=code) == (401, "password_expired")
     assert await log_in(browser, code=code, new_password="short") == (406, "password_not_complex")
-    assert await log_in(browser, code=code, new_password="another horse") == (200, ""), "the code was not used up"
+    assert await log_in(browser, code=code, new_password="another horse") == (200, ""), (
+        "the failed attempts did not use the code"
+    )
     assert await log_in(browser, code=code, password="another horse") == (401, "wrong_code")
 
 
-async def test_a_new_password_that_is_refused_uses_no_code_up(
+async def test_refused_new_password_does_not_use_the_code(
     client: httpx.AsyncClient, console: Console, browser: httpx.AsyncClient, clock: SimpleNamespace, ann: int
 ) -> None:
-    """That it is another one of several shows late."""
-    secret, _ = await switch_on(browser, clock)
+    """Whether the new password equals another one of the user is checked late."""
+    secret, _ = await enable(browser, clock)
     body = {"username": ANN["email"], "new_password": "another horse"}
     assert (await client.post("/v1/users/password", json=body)).status_code == 200
     clock.now += 30

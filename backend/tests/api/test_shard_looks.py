@@ -1,4 +1,4 @@
-"""What an engine tells of itself, over HTTP."""
+"""Tests of engine diagnostics (slow log, INFO, clients) over HTTP."""
 
 import httpx
 import pytest
@@ -16,7 +16,7 @@ SLOW = "[[7, 1760400087, 15000, ['KEYS', '*'], '127.0.0.2:51000', 'app']]"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    """Every call asks."""
+    """Database whose shards are polled by every request."""
     await pairs.active(console, agents)
     console.shard_looks.looks.seconds = 0
     agents.told[1, "SLOWLOG GET 32"] = SLOW
@@ -24,11 +24,11 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     agents.told[1, "INFO everything"] = "# Server\r\nvalkey_version:9.1.2\r\n"
 
 
-async def test_the_slow_log_of_a_shard(client: httpx.AsyncClient) -> None:
-    found = (await client.get("/v1/shards/1/slowlog")).json()
-    SlowLog.model_validate(found, strict=True)
-    assert (found["shard_uid"], found["threshold_us"]) == ("1", 10_000)
-    assert found["entries"] == [
+async def test_slow_log_is_returned(client: httpx.AsyncClient) -> None:
+    slow_log = (await client.get("/v1/shards/1/slowlog")).json()
+    SlowLog.model_validate(slow_log, strict=True)
+    assert (slow_log["shard_uid"], slow_log["threshold_us"]) == ("1", 10_000)
+    assert slow_log["entries"] == [
         {
             "id": 7,
             "at": 1760400087,
@@ -40,30 +40,32 @@ async def test_the_slow_log_of_a_shard(client: httpx.AsyncClient) -> None:
     ]
 
 
-async def test_as_many_as_wanted(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_number_of_slow_log_entries_is_limited(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     agents.told[1, "SLOWLOG GET 5"] = "[]"
     assert (await client.get("/v1/shards/1/slowlog?limit=5")).json()["entries"] == []
     assert (await client.get("/v1/shards/1/slowlog?limit=1000")).status_code == 400
 
 
-async def test_info(client: httpx.AsyncClient) -> None:
-    found = (await client.get("/v1/shards/1/info")).json()
-    EngineInfo.model_validate(found, strict=True)
-    assert found == {"shard_uid": "1", "sections": {"Server": {"valkey_version": "9.1.2"}}}
+async def test_info_is_returned(client: httpx.AsyncClient) -> None:
+    info = (await client.get("/v1/shards/1/info")).json()
+    EngineInfo.model_validate(info, strict=True)
+    assert info == {"shard_uid": "1", "sections": {"Server": {"valkey_version": "9.1.2"}}}
 
 
-async def test_clients(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_clients_are_returned(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     lines = [
         f"id={n} addr=127.0.0.2:{n} flags=N user=default tot-mem={memory}" for n, memory in ((1, 5), (2, 9), (3, 7))
     ]
     agents.told[1, "CLIENT LIST"] = "\n".join(lines)
-    found = (await client.get("/v1/shards/1/clients?limit=2")).json()
-    ShardClients.model_validate(found, strict=True)
-    assert (found["total"], [each["id"] for each in found["clients"]]) == (3, [2, 3])
+    body = (await client.get("/v1/shards/1/clients?limit=2")).json()
+    ShardClients.model_validate(body, strict=True)
+    assert (body["total"], [each["id"] for each in body["clients"]]) == (3, [2, 3])
     assert (await client.get("/v1/shards/1/clients?limit=1001")).status_code == 400
 
 
-async def test_who_does_not_answer_says_why(client: httpx.AsyncClient, agents: FakeAgents) -> None:
+async def test_unavailable_diagnostics_are_reported_with_the_reason(
+    client: httpx.AsyncClient, agents: FakeAgents
+) -> None:
     agents.told[1, "INFO everything"] = "-no answer within 5 s"
     reply = await client.get("/v1/shards/1/info")
     assert (reply.status_code, reply.json()["description"]) == (
@@ -77,7 +79,7 @@ async def test_who_does_not_answer_says_why(client: httpx.AsyncClient, agents: F
     assert (await client.get("/v1/shards/99/info")).status_code == 404
 
 
-async def test_arguments_are_for_who_may_edit(console: Console, client: httpx.AsyncClient) -> None:
+async def test_slow_log_requires_an_editor(console: Console, client: httpx.AsyncClient) -> None:
     async with console.store.begin() as session:
         (await session.get_one(User, 1)).role = "cluster_viewer"
     assert (await client.get("/v1/shards/1/slowlog")).status_code == 403
