@@ -21,7 +21,7 @@ import asyncpg
 import httpx
 import pytest
 from backend.tests.application import app_of
-from backend.tests.quick import fast_password_hashing, sqlite_without_threads, reused_engines
+from backend.tests.quick import fast_password_hashing, reused_engines, sqlite_without_threads
 from backend.tests.sampling import Sampling
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
@@ -53,8 +53,8 @@ PROCESS_TESTS = (
 
 LOG_LINES = 15
 
-# Every run uses the same examples, so that it fails because of a change and not by chance. There is no deadline, because a test must
-# not fail on a busy machine. `pytest --hypothesis-profile=search` tries many more examples, which differ between runs.
+# Every run uses the same examples, so that it fails because of a change and not by chance. There is no deadline, so that tests
+# pass on a busy machine. `pytest --hypothesis-profile=search` tries many more examples, which differ between runs.
 for name, examples in (("quick", 30), ("thorough", 100)):
     hypothesis.register_profile(
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]

@@ -50,7 +50,7 @@ async def basic(browser: httpx.AsyncClient, username: str = "ann", password: str
     return (await browser.get("/v1/bdbs", auth=(username, password))).status_code
 
 
-async def told(client: httpx.AsyncClient, part: str) -> list[str]:
+async def event_descriptions(client: httpx.AsyncClient, part: str) -> list[str]:
     """Return the descriptions of events that contain `part`."""
     return [each["description"] for each in (await client.get("/v1/logs")).json() if part in each["description"]]
 

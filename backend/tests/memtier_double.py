@@ -97,7 +97,7 @@ def main() -> int:
 
     signal.signal(signal.SIGINT, stop)
     if prefix == "fault":
-        sys.stderr.write(f"error: failed to resolve {told.get('server')}\n")
+        sys.stderr.write(f"error: failed to resolve {options.get('server')}\n")
         return 1
     sys.stderr.write(
         "Writing results to stdout\n[RUN #1] Preparing benchmark client...\n[RUN #1] Launching threads now...\n"

@@ -309,7 +309,7 @@ async def test_downgrade_removes_users_who_could_no_longer_sign_in(store: Store)
         await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0031"))
         await connection.commit()
         left = [
-            (await connection.execute(text(f"SELECT {what}"))).scalars().all()
+            (await connection.execute(text(f"SELECT {selection}"))).scalars().all()
             for selection in ("email FROM users", "user_uid FROM sessions")
         ]
     assert left == [["user 1"], [1]]

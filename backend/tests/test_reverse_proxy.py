@@ -94,7 +94,7 @@ def nginx_server(*, tls: bool = False, sub_path: bool = False) -> str:
     if tls:
         server = server.replace("        proxy_pass http://127.0.0.1:8080;\n", to_tls)
     if sub_path:
-        server = server.replace("    location / {", f"{below}\n    location / {{")
+        server = server.replace("    location / {", f"{location}\n    location / {{")
     return server
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.api.test_user_accounts import ANN, add, as_user, told
+from backend.tests.api.test_user_accounts import ANN, add, as_user, user_events
 
 from shardboard.console import Console
 from shardboard.domain import acl_rules, roles
@@ -97,7 +97,7 @@ async def test_users_have_the_current_permissions_of_their_role(client: httpx.As
     role = await created(client, "/v1/roles", {"name": "readers", "management": "db_viewer"})
     ann = await add(client, role=None, role_uids=[role["uid"]])
     assert (ann["role"], ann["role_uids"]) == ("db_viewer", [17])
-    assert (await told(console))[-1][1] == "User ann@example.org was created with the role readers (db_viewer)."
+    assert (await user_events(console))[-1][1] == "User ann@example.org was created with the role readers (db_viewer)."
     async with as_user(console, ANN["email"], ANN["password"]) as opened:
         assert (await opened.get("/v1/logs")).status_code == 403
         assert (await client.put("/v1/roles/17", json={"management": "cluster_viewer"})).status_code == 200

@@ -239,7 +239,7 @@ async def test_repeated_refusals_are_summarized(
     assert "40 more since the last recorded one." in (await newest(client))["detail"]
 
 
-async def test_anonymous_refusals_do_not_hide_those_of_a_user_at_the_same_address(
+async def test_anonymous_refusals_do_not_hide_those_of_users_at_the_same_address(
     console: Console, client: httpx.AsyncClient
 ) -> None:
     viewer = await user(client, "db_viewer")

@@ -37,7 +37,7 @@ async def add_completed_run(
                     node_uid=1,
                     status="ended",
                     began=load_double.begin(now.timestamp()),
-                    add_completed_run=last,
+                    ended=last,
                 )
             )
             await benchmarks.add_seconds(session, [Told(load, line, content) for line, content in enumerate(lines, 1)])

@@ -155,11 +155,11 @@ async def test_policy_applies_to_new_databases(client: httpx.AsyncClient) -> Non
 
 
 async def test_license_is_accepted_and_ignored(client: httpx.AsyncClient) -> None:
-    license_ = (await client.get("/v1/license")).json()
-    License.model_validate(license_, strict=True)
-    assert (license_["expired"], license_["shards_limit"] >= 512, license_["owner"]) == (False, True, None)
+    current = (await client.get("/v1/license")).json()
+    License.model_validate(current, strict=True)
+    assert (current["expired"], current["shards_limit"] >= 512, current["owner"]) == (False, True, None)
     reply = await client.put("/v1/license", json={"license": "----- LICENSE START -----"})
-    assert (reply.status_code, reply.json()) == (200, license_)
+    assert (reply.status_code, reply.json()) == (200, current)
     assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["type"] == "license_updated"
     assert (await client.put("/v1/license", json={"license": 5})).status_code == 400
 

@@ -133,7 +133,7 @@ async def test_request_and_announcement_can_be_withdrawn(client: httpx.AsyncClie
     assert (nothing.status_code, nothing.json()["error_code"]) == (409, "authority_not_announced")
     before = await get_state(client)
     for step in ("request", "announce"):
-        assert (await client.post(f"{PATH}/{order}")).status_code == 200
+        assert (await client.post(f"{PATH}/{step}")).status_code == 200
         assert (await client.delete(f"{PATH}/next")).status_code == 200
         assert await get_state(client) == before
     descriptions = [event["description"] for event in (await client.get("/v1/logs")).json()]

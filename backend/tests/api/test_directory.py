@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.directory import DBA, PASSWORD, SETTINGS, SHOP, FakeDirectory, basic, log_in, descriptions
+from backend.tests.directory import DBA, PASSWORD, SETTINGS, SHOP, FakeDirectory, basic, event_descriptions, log_in
 from backend.tests.oidc_provider import leave
 
 from shardboard.api.gate import gate
@@ -68,14 +68,14 @@ async def test_role_is_updated_from_groups_at_every_sign_in(
     assert (await browser.get("/v1/session")).status_code == 401, "the earlier session has ended as well"
     for _ in range(3):
         assert await basic(other_network) == 403
-    assert len(await descriptions(client, "no directory group provides a role")) == 1, (
+    assert len(await event_descriptions(client, "no directory group provides a role")) == 1, (
         "repeated requests of a program are recorded once"
     )
     directory.groups["ann"] = [SHOP]
     assert await basic(other_network) == 200
     directory.groups["ann"] = []
     assert (await log_in(browser)).status_code == 403
-    assert len(await descriptions(client, "no directory group provides a role")) == 2
+    assert len(await event_descriptions(client, "no directory group provides a role")) == 2
 
 
 async def test_cached_password_creates_no_session_or_token(
@@ -94,7 +94,7 @@ async def test_token_of_a_directory_user_cannot_be_refreshed(
     other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
     authorized = (await other_network.post("/v1/users/authorize", auth=("ann", PASSWORD))).json()
-    by_token = {"Authorization": f"JWT {given['access_token']}"}
+    by_token = {"Authorization": f"JWT {authorized['access_token']}"}
     assert (await other_network.get("/v1/bdbs", headers=by_token)).status_code == 200
     reply = await other_network.post("/v1/users/refresh_jwt", headers=by_token)
     assert (reply.status_code, reply.json()["error_code"]) == (403, "not_renewable")
@@ -109,10 +109,10 @@ async def test_sessions_end_when_a_name_refers_to_another_entry(
     other = (await log_in(other_network)).json()
     assert (other["uid"], other["role"]) == (uid, "admin")
     assert (await browser.get("/v1/session")).status_code == 401
-    assert len(await descriptions(client, "another entry")) == 1
+    assert len(await event_descriptions(client, "another entry")) == 1
     await leave(other_network)
     assert (await log_in(other_network)).status_code == 200
-    assert len(await descriptions(client, "another entry")) == 1
+    assert len(await event_descriptions(client, "another entry")) == 1
 
 
 async def test_correct_password_of_a_program_is_cached(
@@ -240,7 +240,7 @@ async def test_ambiguous_name_is_refused_like_a_wrong_password(
 
     monkeypatch.setattr(directory, "authenticate", authenticate)
     assert (await log_in(browser)).status_code == 401
-    assert len(await descriptions(client, "The directory has two.")) == 1
+    assert len(await event_descriptions(client, "The directory has two.")) == 1
 
 
 async def test_all_sign_ins_are_refused_if_too_many_wait(

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.api.test_user_accounts import ADMIN, ANN, add, as_user, told
+from backend.tests.api.test_user_accounts import ADMIN, ANN, add, as_user, user_events
 
 from shardboard.console import Console
 from shardboard.services import logins, user_accounts
@@ -60,7 +60,7 @@ async def test_password_is_replaced_without_interruption(client: httpx.AsyncClie
         assert (await send(ann, "DELETE", old_password=OLD)).json() == {}
     assert (await can_sign_in(console, OLD), await can_sign_in(console, NEW)) == (False, True)
     assert [await is_valid(client, each) for each in (by_old, by_new, by_renewed)] == [False, True, True]
-    assert [sentence for _, sentence, _ in await told(console)][1:] == [
+    assert [sentence for _, sentence, _ in await user_events(console)][1:] == [
         "User ann@example.org was changed: a password was added.",
         "User ann@example.org was changed: a password was removed.",
     ]

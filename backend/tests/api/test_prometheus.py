@@ -132,7 +132,7 @@ async def test_metrics_require_credentials_from_every_address(
     assert (await scrape(console_with_data, source, auth=None)).status_code == 401
     assert (await scrape(console_with_data, source)).status_code == 200
     created = await client.post("/v1/service_tokens", json={"name": "prometheus", "role": "cluster_viewer"})
-    token = {"Authorization": f"Bearer {made.json()['token']}"}
+    token = {"Authorization": f"Bearer {created.json()['token']}"}
     assert (await scrape(console_with_data, source, auth=None, headers=token)).status_code == 200
     async with console_with_data.store.begin() as session:
         (await load_for_update(session)).policy = {"metrics_auth": False}

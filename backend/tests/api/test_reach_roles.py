@@ -18,7 +18,7 @@ async def test_changed_access_of_a_role_takes_effect_immediately(client: httpx.A
     uid = await role(client)
     limited = await login(client, "limited", role_uids=[uid])
     created = await client.post("/v1/service_tokens", json={"name": "robot", "role_uids": [uid]})
-    token = {"Authorization": f"Bearer {made.json()['token']}"}
+    token = {"Authorization": f"Bearer {created.json()['token']}"}
     assert (created.json()["role"], created.json()["role_uids"]) == ("db_member", [uid])
     async with browser(console) as opened:
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.api.test_stream import Frames, opened
+from backend.tests.api.test_stream import Frames, open_stream
 from backend.tests.collectors.samples import sample, shard
 from backend.tests.reach import FOREIGN, OWN, SECRET, browser, databases, login, role
 from starlette.requests import Request
@@ -24,7 +24,7 @@ from shardboard.frames import told
 from shardboard.services.users import Principal
 from shardboard.state import actions, events, metrics, shards
 
-__all__ = ["databases", "opened"]
+__all__ = ["databases", "open_stream"]
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 
@@ -33,7 +33,7 @@ def reader(bdbs: set[int] | None, management: str = "db_member") -> stream.Reade
     return stream.Reader(request, Principal("x", management, frozenset(bdbs) if bdbs is not None else None))
 
 
-async def test_stream_contains_only_accessible_databases(console: Console, opened: Any) -> None:
+async def test_stream_contains_only_accessible_databases(console: Console, open_stream: Any) -> None:
     async with console.store.read() as session:
         rows = await shards.every(session)
     console.live.set_members(members(rows))
@@ -41,8 +41,8 @@ async def test_stream_contains_only_accessible_databases(console: Console, opene
         shards_of_node = {row.uid: shard() for row in rows if row.node_uid == node}
         console.live.ingest(node, sample(100, shards_of_node, seq=100))
     console.live._tell(100, console.live._seconds[100])
-    limited: Frames = await opened(reader({OWN}), ("bdbs", "nodes"))
-    free: Frames = await opened(reader(None), ("bdbs", "nodes"))
+    limited: Frames = await open_stream(reader({OWN}), ("bdbs", "nodes"))
+    free: Frames = await open_stream(reader(None), ("bdbs", "nodes"))
     for frames, expected in ((limited, {"1"}), (free, {"1", "2"})):
         assert (await frames.next())[0] == "hello"  # type: ignore[index]
         _, history = await frames.next()  # type: ignore[misc]
@@ -60,8 +60,8 @@ async def test_stream_contains_only_accessible_databases(console: Console, opene
         assert (event, data["t"], set(data["series"])) == ("sample", 101, expected)
 
 
-async def test_late_history_contains_only_accessible_databases(console: Console, opened: Any) -> None:
-    limited: Frames = await opened(reader({OWN}), ("endpoints",))
+async def test_late_history_contains_only_accessible_databases(console: Console, open_stream: Any) -> None:
+    limited: Frames = await open_stream(reader({OWN}), ("endpoints",))
     assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
     waiting = asyncio.create_task(limited.next())
     await asyncio.sleep(0)
@@ -72,8 +72,8 @@ async def test_late_history_contains_only_accessible_databases(console: Console,
     assert (event, data["series"]) == ("history", {"1:1:1": [[1]]})
 
 
-async def test_stream_reports_only_changes_to_accessible_objects(console: Console, opened: Any) -> None:
-    limited: Frames = await opened(reader({OWN}), ("nodes",))
+async def test_stream_reports_only_changes_to_accessible_objects(console: Console, open_stream: Any) -> None:
+    limited: Frames = await open_stream(reader({OWN}), ("nodes",))
     assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
     async with console.store.read() as session:
         own = (await shards.of_bdb(session, OWN))[0].uid
@@ -132,15 +132,15 @@ async def test_history_contains_only_accessible_databases(
         layout = (await metrics.layouts(session))[columns_of(topic, 1)]
         await metrics.write(session, [(topic, 1, layout, Frame(now, array("i", numbers), columns))])
     query = {"topic": topic, "metrics": names[0], "from": now - 1, "uids": uids}
-    async with browser(console) as opened:
-        reply = await opened.get("/v1/history", params=query, headers=limited)
+    async with browser(console) as open_stream:
+        reply = await open_stream.get("/v1/history", params=query, headers=limited)
         assert set(reply.json()["series"]) == expected, reply.text
         full = await client.get("/v1/history", params={**query, "uids": ""})
         assert len(full.json()["series"]) == len(numbers)
 
 
 async def test_action_requires_access_to_all_its_databases(
-    client: httpx.AsyncClient, console: Console, opened: Any
+    client: httpx.AsyncClient, console: Console, open_stream: Any
 ) -> None:
     async with console.store.begin() as session:
         move = next(each for each in await actions.recent(session) if each.object_type == "bdb")
@@ -150,16 +150,16 @@ async def test_action_requires_access_to_all_its_databases(
     roles = {"narrow": [OWN], "wide": [OWN, FOREIGN]}
     for name, uids in roles.items():
         headers = await login(client, name, role_uids=[await role(client, uids=uids)])
-        stream: Frames = await opened(reader(set(uids)), ("nodes",))
+        stream: Frames = await open_stream(reader(set(uids)), ("nodes",))
         assert [(await stream.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
         first = asyncio.create_task(stream.next_change())
         await asyncio.sleep(0)
         await Feed(console)._tell([("action", uid), ("cluster", 1)])
         assert (await first)["kind"] == ("action" if name == "wide" else "cluster")
-        async with browser(console) as client_:
-            code = (await client_.get(f"/v2/actions/{uid}", headers=headers)).status_code
-            listed = [each["action_uid"] for each in (await client_.get("/v2/actions", headers=headers)).json()]
-            ended = (await client_.delete(f"/v1/actions/{uid}", headers=headers)).status_code
+        async with browser(console) as limited_client:
+            code = (await limited_client.get(f"/v2/actions/{uid}", headers=headers)).status_code
+            listed = [each["action_uid"] for each in (await limited_client.get("/v2/actions", headers=headers)).json()]
+            ended = (await limited_client.delete(f"/v1/actions/{uid}", headers=headers)).status_code
         assert (code, uid in listed) == ((200, True) if name == "wide" else (404, False)), (
             "even if the user requested it"
         )

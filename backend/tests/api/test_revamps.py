@@ -125,7 +125,7 @@ async def test_number_of_pairs_is_reduced(client: httpx.AsyncClient, console: Co
     assert [each["slot_range"] for each in reply] == ["0-16383"]
     bdb = (await client.put("/v1/bdbs/1", json={"shards_count": 1, "memory_size": 2 * 10**9})).json()
     assert (bdb["shards_count"], bdb["memory_size"]) == (1, 2 * 10**9)
-    action = (await client.get(f"/v2/actions/{answer['action_uid']}")).json()
+    action = (await client.get(f"/v2/actions/{bdb['action_uid']}")).json()
     assert action["additional_info"]["description"] == "Change database shop from 3 to 1 primaries"
 
 

@@ -231,7 +231,7 @@ async def test_own_second_factor_cannot_be_disabled_without_the_password(client:
 
 async def test_service_tokens_have_no_second_factor(client: httpx.AsyncClient) -> None:
     token = (await client.post("/v1/service_tokens", json={"name": "ci", "role": "admin"})).json()
-    headers = {"Authorization": f"Bearer {made['token']}"}
+    headers = {"Authorization": f"Bearer {token['token']}"}
     body = {"password": "x", "secret": "x", "code": "x"}
     for method, payload in (("POST", None), ("PUT", body), ("DELETE", {"password": "x"})):
         reply = await client.request(method, "/v1/users/second_factor", json=payload, headers=headers, auth=None)
@@ -242,7 +242,7 @@ async def test_secret_and_uri_for_the_authenticator_app(client: httpx.AsyncClien
     proposal: dict[str, Any] = (await client.post("/v1/users/second_factor")).json()
     assert len(base64.b32decode(proposal["secret"])) == 20
     assert proposal["uri"].startswith("otpauth://totp/Shardboard%20shardboard.local:admin%40example.org?")
-    assert f"secret={told['secret']}" in proposal["uri"]
+    assert f"secret={proposal['secret']}" in proposal["uri"]
 
 
 async def test_replacing_the_second_factor_needs_a_present_code(

@@ -34,7 +34,7 @@ async def program(client: httpx.AsyncClient) -> httpx.AsyncClient:
     """A client with an administrator's service token, which needs no second factor."""
     created = (await client.post("/v1/service_tokens", json={"name": "ci", "role": "admin"})).json()
     client.auth = None  # type: ignore[assignment]
-    client.headers["Authorization"] = f"Bearer {made['token']}"
+    client.headers["Authorization"] = f"Bearer {created['token']}"
     return client
 
 

@@ -22,7 +22,7 @@ async def create(client: httpx.AsyncClient, **changes: Any) -> dict[str, Any]:
 
 
 def auth_header(token: dict[str, Any], scheme: str = "Bearer") -> dict[str, str]:
-    return {"Authorization": f"{scheme} {made['token']}"}
+    return {"Authorization": f"{scheme} {token['token']}"}
 
 
 async def status_of(client: httpx.AsyncClient, headers: dict[str, str], path: str = "/v1/bdbs", **body: Any) -> int:
@@ -41,9 +41,9 @@ async def test_token_grants_access_by_its_role_until_it_is_removed(client: httpx
     [listed] = (await client.get(PATH)).json()
     assert listed["last_used_at"] is not None
     assert "token" not in listed
-    assert (await client.delete(f"{PATH}/{made['uid']}")).json() == {}
+    assert (await client.delete(f"{PATH}/{token['uid']}")).json() == {}
     assert await status_of(client, auth_header(token)) == 401
-    assert (await client.delete(f"{PATH}/{made['uid']}")).status_code == 404
+    assert (await client.delete(f"{PATH}/{token['uid']}")).status_code == 404
     log = [each["description"] for each in (await client.get("/v1/logs")).json() if "token" in each["type"]]
     assert log == ["Service token ci was created with the role db_viewer.", "Service token ci was removed."]
 
@@ -61,7 +61,7 @@ async def test_token_cannot_be_used_like_a_user(client: httpx.AsyncClient) -> No
     assert await status_of(client, auth_header(token), "/v1/users/refresh_jwt", ttl=60) == 401
     assert await status_of(client, auth_header(token), "/v1/users/password", new_password="correct horse") == 404
     assert (await client.get("/v1/bdbs", auth=("token:ci", token["token"]))).status_code == 401
-    cookie = {"Cookie": f"shardboard_session={made['token']}"}
+    cookie = {"Cookie": f"shardboard_session={token['token']}"}
     assert await status_of(client, cookie) == 401
 
 

@@ -214,13 +214,13 @@ async def test_sign_in_is_locked_out_after_five_failures(
     for seconds in (None, None, None, None, 1, 2, 3):
         started = datetime.now(UTC)
         replies = [await log_in(browser, wrong)]
-        failures_ = await failures_of(console)
-        assert failures_ is not None
+        stored_failures = await failures_of(console)
+        assert stored_failures is not None
         if seconds is None:
-            assert failures_.waits_until is None
+            assert stored_failures.waits_until is None
         else:
-            assert failures_.waits_until is not None
-            assert started <= failures_.waits_until - timedelta(seconds=seconds) <= datetime.now(UTC)
+            assert stored_failures.waits_until is not None
+            assert started <= stored_failures.waits_until - timedelta(seconds=seconds) <= datetime.now(UTC)
             await set_lockout(console, timedelta(hours=1))
             replies += [await log_in(browser, credentials) for credentials in (correct_login, wrong)]
             await set_lockout(console, timedelta(0))

@@ -70,9 +70,9 @@ async def test_users_can_list_and_end_their_sessions(
         ("192.0.2.1", "Browser 1", True),
     ]
     assert first.http.cookies[credentials.COOKIE] not in str(listed)
-    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{seen[1]['uid']}")).json() == {}
+    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{listed[1]['uid']}")).json() == {}
     assert [await each.is_signed_in() for each in browsers] == [True, False, True]
-    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{seen[1]['uid']}")).status_code == 404
+    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{listed[1]['uid']}")).status_code == 404
     await second.log_in()
     assert (await first.http.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 2}
     assert [await each.is_signed_in() for each in browsers] == [True, False, False]

@@ -1,4 +1,4 @@
-"""Single sign-on: who is let in by what the provider says, and that nothing else lets anybody in."""
+"""Tests of single sign-on: which users the provider's claims sign in, and that nothing else signs anyone in."""
 
 import asyncio
 import base64
@@ -18,12 +18,12 @@ from shardboard.state import cluster, users
 pytestmark = pytest.mark.store_in_all
 
 
-def another(console: Console) -> httpx.AsyncClient:
-    """Browser, in which nobody is signed in."""
+def new_browser(console: Console) -> httpx.AsyncClient:
+    """Return a browser that is not signed in."""
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=app_of(console)), base_url="https://console")
 
 
-async def test_whom_the_provider_vouches_for_is_signed_in(
+async def test_user_of_the_provider_is_signed_in(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     assert (await browser.get("/v1/session/sso")).json() == {"name": "Example"}
@@ -39,11 +39,11 @@ async def test_whom_the_provider_vouches_for_is_signed_in(
     assert "created with the role db_member, by single sign-on" in line["detail"]
 
 
-async def test_a_reply_of_another_attempt(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+async def test_reply_to_another_attempt_is_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     for params in ({"code": "c"}, {"code": "c", "state": "x"}, {"state": "é"}):
         assert reason(await browser.get(BACK, params=params)) == "too_late"
-    there = await browser.get(START)
-    cookie, state = there.cookies[COOKIE], provider.seen(there.headers["location"])["state"]
+    start = await browser.get(START)
+    cookie, state = start.cookies[COOKIE], provider.seen(start.headers["location"])["state"]
     for wrong in ("", "x", state + "x"):
         browser.cookies.set(COOKIE, cookie, domain="console.local")
         reply = await browser.get(BACK, params={"code": "c", "state": wrong})
@@ -51,14 +51,14 @@ async def test_a_reply_of_another_attempt(browser: httpx.AsyncClient, provider: 
         assert reason(reply) == "too_late"
     browser.cookies.clear()
     reply = await browser.get(BACK, params={"code": "c", "state": state})
-    assert reason(reply) == "too_late", "a stranger's reply in a browser that began nothing"
-    assert not [each for each in provider.asked if each.url.path == "/token"], "nothing was asked of the provider"
+    assert reason(reply) == "too_late", "a reply in a browser that has not started to sign in"
+    assert not [each for each in provider.asked if each.url.path == "/token"], "no request was sent to the provider"
     browser.cookies.set(COOKIE, cookie, domain="console.local")
     reply = await browser.get(BACK, params={"code": "c", "state": state})
     assert (reply.status_code, reply.headers["location"]) == (303, "/")
 
 
-async def test_a_cookie_of_ours_for_another_use_is_no_attempt(
+async def test_other_sealed_cookies_are_refused(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     attempt = {"redirect_uri": "https://console", "then": "/", "state": "s", "nonce": "n", "verifier": "v"}
@@ -74,11 +74,11 @@ async def test_a_cookie_of_ours_for_another_use_is_no_attempt(
     assert not [each for each in provider.asked if each.url.path == "/token"]
 
 
-async def test_the_provider_refuses(
+async def test_refusal_of_the_provider_is_recorded(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    there = await browser.get(START)
-    state = provider.seen(there.headers["location"])["state"]
+    start = await browser.get(START)
+    state = provider.seen(start.headers["location"])["state"]
     reply = await browser.get(BACK, params={"error": "access_denied", "state": state})
     assert "refused=provider_refused" in reply.headers["location"]
     [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "authentication_err"]
@@ -87,7 +87,7 @@ async def test_the_provider_refuses(
     assert (line["outcome"], line["code"], line["path"]) == ("refused", "provider_refused", BACK)
 
 
-async def test_what_the_token_lacks_is_asked_for(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+async def test_missing_claims_are_read_from_userinfo(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     provider.claims = {}
     provider.info = {"email": "bob@example.org", "groups": "admins", "iss": "https://evil.example.org"}
     await come_back(browser, provider)
@@ -95,20 +95,22 @@ async def test_what_the_token_lacks_is_asked_for(browser: httpx.AsyncClient, pro
     assert (session["username"], session["role"]) == ("bob@example.org", "admin")
 
 
-async def test_groups_give_roles_at_every_sign_in(
+async def test_role_is_updated_from_groups_at_every_sign_in(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     await come_back(browser, provider)
     provider.claims["groups"] = ["other", "shop", "admins"]
     await come_back(browser, provider)
-    assert (await browser.get("/v1/session")).json()["role"] == "admin", "the first of the list, not of the claim"
+    assert (await browser.get("/v1/session")).json()["role"] == "admin", (
+        "the first match in the settings, not in the claim"
+    )
     provider.claims["groups"] = ["other"]
-    async with another(console) as elsewhere:
+    async with new_browser(console) as second:
         provider.claims["groups"] = ["admins"]
-        await come_back(elsewhere, provider)
+        await come_back(second, provider)
         provider.claims["groups"] = ["other"]
-        assert await refused(browser, provider) == "no_role", "signed out here"
-        assert (await elsewhere.get("/v1/session")).status_code == 401, "and everywhere"
+        assert await refused(browser, provider) == "no_role", "signed out in this browser"
+        assert (await second.get("/v1/session")).status_code == 401, "and in all others"
     assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "default_role_uid": 5})).status_code == 200
     await come_back(browser, provider)
     assert (await browser.get("/v1/session")).json()["role"] == "db_viewer"
@@ -134,14 +136,14 @@ async def test_groups_give_roles_at_every_sign_in(
         ({"groups": None}, "no_role"),
     ],
 )
-async def test_claims_that_let_nobody_in(
+async def test_insufficient_claims_are_refused(
     browser: httpx.AsyncClient, provider: FakeProvider, claims: dict[str, Any], code: str
 ) -> None:
     provider.claims |= claims
     assert await refused(browser, provider) == code
 
 
-async def test_a_user_with_a_password_is_never_signed_in_by_it(
+async def test_users_with_a_password_are_never_signed_in_by_the_provider(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     admin = (await client.get("/v1/users/1")).json()["email"]
@@ -150,7 +152,7 @@ async def test_a_user_with_a_password_is_never_signed_in_by_it(
         assert await refused(browser, provider) == "local_user"
 
 
-async def test_a_name_belongs_to_the_account_that_had_it_first(
+async def test_user_belongs_to_the_first_account_with_the_name(
     console: Console, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     await come_back(browser, provider)
@@ -160,24 +162,24 @@ async def test_a_name_belongs_to_the_account_that_had_it_first(
     provider.token = lambda: provider.id_token(email="renamed@example.org")
     await come_back(browser, provider)
     assert (await browser.get("/v1/session")).json()["username"] == "ann@example.org", (
-        "the account counts, not its name"
+        "users are identified by the account, not by its name"
     )
 
 
-async def test_users_are_added_before_where_groups_give_no_roles(
+async def test_users_must_exist_if_groups_give_no_roles(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "roles": []})).status_code == 200
     assert await refused(browser, provider) == "no_such_user"
-    made = await client.post(
+    created = await client.post(
         "/v1/users", json={"email": "ann@example.org", "auth_method": "sso", "role": "cluster_viewer"}
     )
-    assert (made.status_code, made.json()["auth_method"]) == (200, "sso")
+    assert (created.status_code, created.json()["auth_method"]) == (200, "sso")
     await come_back(browser, provider)
     assert (await browser.get("/v1/session")).json()["role"] == "cluster_viewer"
 
 
-async def test_a_user_of_single_sign_on_has_no_password(
+async def test_sso_users_have_no_password(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     await come_back(browser, provider)
@@ -185,32 +187,32 @@ async def test_a_user_of_single_sign_on_has_no_password(
         user = await users.by_email(session, "ann@example.org")
         assert user is not None
         uid = user.uid
-    stranger = another(console)
+    anonymous = new_browser(console)
     for password in ("", "x", "correct horse battery"):
         basic = base64.b64encode(f"ann@example.org:{password}".encode()).decode()
-        assert (await stranger.get("/v1/bdbs", headers={"Authorization": f"Basic {basic}"})).status_code == 401
+        assert (await anonymous.get("/v1/bdbs", headers={"Authorization": f"Basic {basic}"})).status_code == 401
         form = {"username": "ann@example.org", "password": password or "y"}
-        assert (await stranger.post("/v1/session", json=form)).status_code == 401
+        assert (await anonymous.post("/v1/session", json=form)).status_code == 401
     new = "correct horse battery 2"
-    asked = {"X-Requested-With": "shardboard"}
-    for who, headers in ((client, {}), (browser, asked)):
+    from_web_ui = {"X-Requested-With": "shardboard"}
+    for caller, headers in ((client, {}), (browser, from_web_ui)):
         for method, path, body in (
             ("PUT", f"/v1/users/{uid}", {"password": new}),
             ("PUT", "/v1/users/password", {"username": "ann@example.org", "new_password": new}),
             ("POST", "/v1/users/password", {"username": "ann@example.org", "new_password": new}),
         ):
-            reply = await who.request(method, path, json=body, headers=headers)
+            reply = await caller.request(method, path, json=body, headers=headers)
             assert (reply.status_code, reply.json()["error_code"]) == (406, "no_password"), (method, path)
     old = {"username": "ann@example.org", "old_password": new}
     assert (await client.request("DELETE", "/v1/users/password", json=old)).status_code == 406
     body = {"secret": "A" * 32, "code": "123456", "password": new}
-    for method, sent in (("POST", None), ("PUT", body), ("DELETE", {"password": new})):
-        reply = await browser.request(method, "/v1/users/second_factor", json=sent, headers=asked)
+    for method, payload in (("POST", None), ("PUT", body), ("DELETE", {"password": new})):
+        reply = await browser.request(method, "/v1/users/second_factor", json=payload, headers=from_web_ui)
         assert (reply.status_code, reply.json()["error_code"]) == (406, "no_password"), method
     assert (await client.get(f"/v1/users/{uid}")).json()["second_factor"] is False
 
 
-async def test_a_user_changes_from_one_to_the_other(
+async def test_authentication_method_of_a_user_is_changed(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     body = {"email": "ann@example.org", "password": "correct horse battery", "role": "db_viewer"}
@@ -231,26 +233,28 @@ async def test_a_user_changes_from_one_to_the_other(
     assert (await browser.post("/v1/session", json=form)).status_code == 200
 
 
-async def test_an_administrator_with_a_password_stays(
+async def test_last_administrator_with_a_password_is_kept(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     provider.claims["groups"] = ["admins"]
     await come_back(browser, provider)
     uid = (await browser.get("/v1/session")).json()["uid"]
-    asked = {"X-Requested-With": "shardboard"}
+    from_web_ui = {"X-Requested-With": "shardboard"}
     for change in ({"role": "db_viewer"}, {"auth_method": "sso"}):
-        reply = await browser.put("/v1/users/1", json=change, headers=asked)
+        reply = await browser.put("/v1/users/1", json=change, headers=from_web_ui)
         assert (reply.status_code, reply.json()["error_code"]) == (406, "change_last_admin_role_not_allowed")
-    reply = await browser.delete("/v1/users/1", headers=asked)
+    reply = await browser.delete("/v1/users/1", headers=from_web_ui)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "change_last_admin_role_not_allowed")
     change = {"auth_method": "regular", "password": "correct horse battery 3"}
-    assert (await browser.put(f"/v1/users/{uid}", json=change, headers=asked)).status_code == 403, "oneself"
+    assert (await browser.put(f"/v1/users/{uid}", json=change, headers=from_web_ui)).status_code == 403, (
+        "the own account cannot be converted"
+    )
     provider.claims["groups"] = ["shop"]
     await come_back(browser, provider)
-    assert (await browser.get("/v1/session")).json()["role"] == "db_member", "others may be demoted"
+    assert (await browser.get("/v1/session")).json()["role"] == "db_member", "other administrators can lose the role"
     async with console.store.begin() as session:
         await user_service.set_admin(session, "ann@example.org", "correct horse battery")
-    assert await refused(browser, provider) == "local_user", "taken back on the console's machine"
+    assert await refused(browser, provider) == "local_user", "converted on the console's machine"
     assert (await client.put("/v1/users/1", json={"role": "db_viewer"})).status_code == 200
 
 
@@ -258,7 +262,7 @@ async def test_an_administrator_with_a_password_stays(
     ("claims", "code"),
     [({}, None), ({"email_verified": None}, "email_not_verified"), ({"email_verified": 1}, "email_not_verified")],
 )
-async def test_who_was_added_before_is_whom_the_address_was_verified_for(
+async def test_existing_sso_user_requires_a_verified_address(
     client: httpx.AsyncClient,
     browser: httpx.AsyncClient,
     provider: FakeProvider,
@@ -276,7 +280,7 @@ async def test_who_was_added_before_is_whom_the_address_was_verified_for(
         assert (await browser.get("/v1/session")).json()["role"] == "admin"
 
 
-async def test_an_address_that_only_userinfo_calls_unverified(
+async def test_address_that_userinfo_calls_unverified_is_refused(
     browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     del provider.claims["email_verified"]
@@ -285,37 +289,37 @@ async def test_an_address_that_only_userinfo_calls_unverified(
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"roles": [{"group": "shop", "role_uid": 1}]}, None])
-async def test_single_sign_on_that_is_changed_meanwhile(
+async def test_sign_in_fails_if_the_settings_change_at_the_same_time(
     console: Console,
     client: httpx.AsyncClient,
     browser: httpx.AsyncClient,
     provider: FakeProvider,
     change: dict[str, Any] | None,
 ) -> None:
-    """While the provider is asked."""
-    ask = console.oidc.claims
+    """The settings change while the console waits for the provider."""
+    original = console.oidc.claims
 
-    async def claims(*given: Any) -> dict[str, Any]:
-        told = await ask(*given)
-        order = (
+    async def claims(*arguments: Any) -> dict[str, Any]:
+        result = await original(*arguments)
+        request = (
             client.put("/v1/cluster/oidc", json={**SETTINGS, **change}) if change else client.delete("/v1/cluster/oidc")
         )
-        assert (await order).status_code == 200
-        return told
+        assert (await request).status_code == 200
+        return result
 
     console.oidc.claims = claims  # type: ignore[method-assign]
     assert await refused(browser, provider) == "too_late"
     assert len((await client.get("/v1/users")).json()) == 1
 
 
-async def test_two_who_come_first_are_one_user(
+async def test_concurrent_first_sign_ins_create_one_user(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    async with another(console) as second:
+    async with new_browser(console) as second:
         states = []
         for each in (browser, second):
-            there = await each.get(START)
-            states.append(provider.seen(there.headers["location"]))
+            start = await each.get(START)
+            states.append(provider.seen(start.headers["location"]))
         nonces = {each["state"]: each["nonce"] for each in states}
         by_code = {f"code {number}": each for number, each in enumerate(states)}
 
@@ -349,9 +353,9 @@ async def test_two_who_come_first_are_one_user(
         ("/" + "😀" * 200, "/"),
     ],
 )
-async def test_where_the_browser_lands(
+async def test_browser_is_redirected_only_within_the_web_ui(
     browser: httpx.AsyncClient, provider: FakeProvider, then: str, expected: str
 ) -> None:
-    there = await browser.get(START, params={"next": then})
-    state = provider.seen(there.headers["location"])["state"]
+    start = await browser.get(START, params={"next": then})
+    state = provider.seen(start.headers["location"])["state"]
     assert (await browser.get(BACK, params={"code": "c", "state": state})).headers["location"] == expected

@@ -1,4 +1,4 @@
-"""Single sign-on: its settings, and providers that lie, change, are slow or away."""
+"""Tests of the single sign-on settings, and of providers that send wrong data, change, or are slow or unreachable."""
 
 import asyncio
 import base64
@@ -37,25 +37,25 @@ from shardboard.state import audit, cluster
 pytestmark = pytest.mark.store_in_all
 
 
-async def test_what_is_sent_to_the_provider(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
-    there = await browser.get(START)
-    query = provider.seen(there.headers["location"])
-    assert there.headers["location"].startswith(f"{ISSUER}/authorize?")
+async def test_requests_to_the_provider(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    start = await browser.get(START)
+    query = provider.seen(start.headers["location"])
+    assert start.headers["location"].startswith(f"{ISSUER}/authorize?")
     assert query["redirect_uri"] == "https://console/v1/session/sso/callback"
     assert (query["response_type"], query["scope"], query["code_challenge_method"]) == (
         "code",
         "openid profile email",
         "S256",
     )
-    cookie = there.headers["set-cookie"]
+    cookie = start.headers["set-cookie"]
     assert cookie.startswith(f"{COOKIE}=")
     for part in ("HttpOnly", "Secure", "SameSite=lax", "Path=/", "Max-Age=600"):
         assert part in cookie
-    assert SECRET not in there.headers["location"] + cookie
+    assert SECRET not in start.headers["location"] + cookie
     await browser.get(BACK, params={"code": "c", "state": query["state"]})
     [exchange] = [each for each in provider.asked if each.url.path == "/token"]
     name, _, secret = base64.b64decode(exchange.headers["authorization"].split()[1]).decode().partition(":")
-    assert (name, secret) == (CLIENT, "s%25c%3Aret"), "form-encoded first"
+    assert (name, secret) == (CLIENT, "s%25c%3Aret"), "form-encoded before Base64"
     form = {key: values[0] for key, values in parse_qs(exchange.content.decode()).items()}
     challenge = base64.urlsafe_b64encode(hashlib.sha256(form.pop("code_verifier").encode()).digest())
     assert challenge.decode().rstrip("=") == query["code_challenge"]
@@ -79,17 +79,17 @@ async def test_what_is_sent_to_the_provider(browser: httpx.AsyncClient, provider
     ],
     ids=lambda other: next(iter(other)),
 )
-async def test_a_token_that_does_not_hold(
+async def test_invalid_tokens_are_refused(
     browser: httpx.AsyncClient, provider: FakeProvider, other: dict[str, Any]
 ) -> None:
     provider.token = lambda: provider.id_token(**other)
     assert await refused(browser, provider) == "provider_fault"
 
 
-async def test_a_token_that_somebody_else_signed(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
-    stranger = Signer("k1")
+async def test_token_with_a_wrong_signature_is_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    other_signer = Signer("k1")
     for forge in (
-        lambda: stranger.sign(jwt.decode(provider.id_token(), options={"verify_signature": False})),
+        lambda: other_signer.sign(jwt.decode(provider.id_token(), options={"verify_signature": False})),
         lambda: jwt.encode(jwt.decode(provider.id_token(), options={"verify_signature": False}), "", "none"),
         lambda: jwt.encode(
             jwt.decode(provider.id_token(), options={"verify_signature": False}),
@@ -103,7 +103,7 @@ async def test_a_token_that_somebody_else_signed(browser: httpx.AsyncClient, pro
         assert await refused(browser, provider) == "provider_fault"
 
 
-async def test_keys_that_changed_are_looked_for_but_not_again_and_again(
+async def test_changed_keys_are_fetched_but_not_repeatedly(
     browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
@@ -118,13 +118,13 @@ async def test_keys_that_changed_are_looked_for_but_not_again_and_again(
     assert [each.url.path for each in provider.asked[count:]] == ["/token"]
 
 
-async def test_a_provider_that_says_who_it_is(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+async def test_issuer_in_the_callback_is_checked(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     assert await refused(browser, provider, iss="https://evil.example.org") == "provider_fault"
     assert (await come_back(browser, provider, iss=ISSUER)).headers["location"] == "/databases"
 
 
 @pytest.mark.parametrize(
-    ("path", "answer"),
+    ("path", "response"),
     [
         ("/token", httpx.Response(400, json={"error": "invalid_grant"})),
         ("/token", httpx.Response(200, text="<html>")),
@@ -138,15 +138,15 @@ async def test_a_provider_that_says_who_it_is(browser: httpx.AsyncClient, provid
         ("/me", httpx.Response(500)),
     ],
 )
-async def test_a_provider_that_answers_nonsense(
-    browser: httpx.AsyncClient, provider: FakeProvider, path: str, answer: httpx.Response
+async def test_invalid_replies_of_the_provider_are_refused(
+    browser: httpx.AsyncClient, provider: FakeProvider, path: str, response: httpx.Response
 ) -> None:
     provider.claims.pop("groups")
-    provider.answers[path] = lambda _: answer
+    provider.answers[path] = lambda _: response
     assert await refused(browser, provider) == "provider_fault"
 
 
-async def test_a_provider_that_does_not_answer(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+async def test_unreachable_provider_is_reported(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     def fail(_: httpx.Request) -> httpx.Response:
         raise httpx.ConnectTimeout("x")
 
@@ -154,33 +154,33 @@ async def test_a_provider_that_does_not_answer(browser: httpx.AsyncClient, provi
     assert await refused(browser, provider) == "provider_unreachable"
 
 
-async def test_what_ends_with_the_provider(
+async def test_disabling_or_removing_the_provider_ends_sessions(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     for change in ({"enabled": False}, None):
         await client.put("/v1/cluster/oidc", json=SETTINGS)
         await come_back(browser, provider)
         assert (await browser.get("/v1/session")).status_code == 200
-        order = (
+        request = (
             client.put("/v1/cluster/oidc", json={**SETTINGS, **change}) if change else client.delete("/v1/cluster/oidc")
         )
-        assert (await order).status_code == 200
+        assert (await request).status_code == 200
         assert (await browser.get("/v1/session")).status_code == 401
         assert reason(await browser.get(START)) == "sso_not_configured"
         assert (await browser.get("/v1/session/sso")).json() == {"name": None}
 
 
-async def test_the_secret_is_kept_and_never_told(
+async def test_client_secret_is_stored_and_never_returned(
     console: Console, client: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    shown = await client.get("/v1/cluster/oidc")
-    assert SECRET not in shown.text
-    assert shown.json()["has_client_secret"] is True
-    assert shown.json()["redirect_uri"].endswith("/v1/session/sso/callback")
+    settings_reply = await client.get("/v1/cluster/oidc")
+    assert SECRET not in settings_reply.text
+    assert settings_reply.json()["has_client_secret"] is True
+    assert settings_reply.json()["redirect_uri"].endswith("/v1/session/sso/callback")
     without = {name: value for name, value in SETTINGS.items() if name != "client_secret"}
-    for change, has in (({}, True), ({"client_id": "other"}, False)):
+    for change, has_secret in (({}, True), ({"client_id": "other"}, False)):
         reply = await client.put("/v1/cluster/oidc", json={**without, **change})
-        assert reply.json()["has_client_secret"] is has, "it is not sent to another client or issuer"
+        assert reply.json()["has_client_secret"] is has_secret, "the secret is not used with another client or issuer"
     async with console.store.read() as session:
         lines = await audit.after(session, 0, 1000)
         assert SECRET not in "".join(line.detail for line in lines)
@@ -203,7 +203,7 @@ async def test_the_secret_is_kept_and_never_told(
         ({"default_role_uid": 77}, "roles"),
     ],
 )
-async def test_settings_that_cannot_be(
+async def test_invalid_settings_are_refused(
     client: httpx.AsyncClient, provider: FakeProvider, change: dict[str, Any], field: str
 ) -> None:
     before = (await client.get("/v1/cluster/oidc")).json()
@@ -224,7 +224,7 @@ async def test_settings_that_cannot_be(
         {"jwks_uri": 7},
     ],
 )
-async def test_a_provider_that_cannot_be_used(
+async def test_unusable_provider_metadata_is_refused(
     client: httpx.AsyncClient, provider: FakeProvider, metadata: dict[str, Any]
 ) -> None:
     provider.metadata |= metadata
@@ -233,7 +233,7 @@ async def test_a_provider_that_cannot_be_used(
     assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "enabled": False})).status_code == 200
 
 
-async def test_a_role_that_groups_give_stays(client: httpx.AsyncClient, provider: FakeProvider) -> None:
+async def test_role_used_by_groups_cannot_be_deleted(client: httpx.AsyncClient, provider: FakeProvider) -> None:
     uid = (await client.post("/v1/roles", json={"name": "r", "management": "db_viewer"})).json()["uid"]
     roles = [{"group": "a", "role_uid": uid}]
     assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "roles": roles})).status_code == 200
@@ -242,7 +242,7 @@ async def test_a_role_that_groups_give_stays(client: httpx.AsyncClient, provider
     assert (await client.delete(f"/v1/roles/{uid}")).status_code == 200
 
 
-async def test_refusals_are_told_whatever_the_provider_said(
+async def test_refusals_are_recorded_with_any_error_of_the_provider(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     provider.answers["/token"] = lambda _: httpx.Response(400, content=b'{"error": "x\\u0000\\ud800"}')
@@ -252,7 +252,7 @@ async def test_refusals_are_told_whatever_the_provider_said(
 
 
 @pytest.mark.parametrize("methods", [None, "client_secret_basic", 7])
-async def test_a_provider_that_does_not_say_how_to_prove_oneself(
+async def test_client_secret_basic_is_the_default(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider, methods: Any
 ) -> None:
     provider.metadata["token_endpoint_auth_methods_supported"] = methods
@@ -263,33 +263,33 @@ async def test_a_provider_that_does_not_say_how_to_prove_oneself(
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS256"])
-async def test_keys_that_do_not_say_what_they_are_for(
+async def test_keys_without_use_and_algorithm_are_accepted(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider, algorithm: str
 ) -> None:
     key = rsa.generate_private_key(65537, 2048)
     public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
     provider.keys = [*provider.keys, {**public, "kid": "rsa"}]
     assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
-    sign = provider.id_token
+    original = provider.id_token
 
     def signed() -> str:
-        claims = jwt.decode(sign(), options={"verify_signature": False})
+        claims = jwt.decode(original(), options={"verify_signature": False})
         return jwt.encode(claims, key, algorithm, headers={"kid": "rsa"})
 
     provider.token = signed
     assert (await come_back(browser, provider)).headers["location"] == "/databases"
 
 
-async def test_a_provider_that_is_away_is_not_asked_for_everybody(
+async def test_unreachable_provider_is_not_contacted_for_every_user(
     console: Console, browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console.oidc = driver.OidcClient(provider.transport())
 
-    async def away(_: httpx.Request) -> httpx.Response:
+    async def unreachable(_: httpx.Request) -> httpx.Response:
         await asyncio.sleep(0)
         raise httpx.ConnectError("x")
 
-    provider.answers["/.well-known/openid-configuration"] = away
+    provider.answers["/.well-known/openid-configuration"] = unreachable
     provider.asked.clear()
     replies = await asyncio.gather(*(browser.get(START) for _ in range(20)))
     assert {reason(reply) for reply in replies} == {"provider_unreachable"}
@@ -299,10 +299,10 @@ async def test_a_provider_that_is_away_is_not_asked_for_everybody(
     assert (await come_back(browser, provider)).headers["location"] == "/databases"
 
 
-async def test_a_provider_that_drips(
+async def test_slowly_sent_reply_times_out(
     browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit is for all of a reply, not for each of its bytes."""
+    """The time limit applies to the complete reply, not to each byte."""
     monkeypatch.setattr(driver, "PATIENCE_SECONDS", 0.05)
 
     async def drops() -> AsyncIterator[bytes]:
@@ -314,7 +314,7 @@ async def test_a_provider_that_drips(
     assert await refused(browser, provider) == "provider_unreachable"
 
 
-async def test_other_sites_pages_cannot_have_browsers_ask(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+async def test_requests_from_other_sites_are_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     provider.asked.clear()
     for path in (START, BACK):
         for mode in ("no-cors", "cors", "same-origin"):
@@ -322,37 +322,37 @@ async def test_other_sites_pages_cannot_have_browsers_ask(browser: httpx.AsyncCl
     assert (await browser.get(START, headers={"Sec-Fetch-Mode": "navigate"})).status_code == 303
 
 
-async def test_one_network_leaves_places_to_others(
+async def test_one_network_does_not_block_others(
     console: Console, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    there = await browser.get(START)
-    state = provider.seen(there.headers["location"])["state"]
-    hangs = asyncio.Event()
+    start = await browser.get(START)
+    state = provider.seen(start.headers["location"])["state"]
+    release = asyncio.Event()
 
     async def hang(_: httpx.Request) -> httpx.Response:
-        await hangs.wait()
+        await release.wait()
         return httpx.Response(400)
 
     provider.answers["/token"] = hang
-    flood = [asyncio.create_task(browser.get(BACK, params={"code": "c", "state": state})) for _ in range(60)]
+    attempts = [asyncio.create_task(browser.get(BACK, params={"code": "c", "state": state})) for _ in range(60)]
     await until(lambda: sum(each.url.path == "/token" for each in provider.asked) == 4)
-    await until(lambda: sum(map(asyncio.Task.done, flood)) == 40)
+    await until(lambda: sum(map(asyncio.Task.done, attempts)) == 40)
     del provider.answers["/token"]
     transport = httpx.ASGITransport(app=app_of(console), client=("192.0.2.77", 1))
-    async with httpx.AsyncClient(transport=transport, base_url="https://console") as honest:
-        assert (await come_back(honest, provider)).headers["location"] == "/databases"
-    hangs.set()
-    codes = [reason(each) for each in await asyncio.gather(*flood)]
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
+        assert (await come_back(other_network, provider)).headers["location"] == "/databases"
+    release.set()
+    codes = [reason(each) for each in await asyncio.gather(*attempts)]
     assert (codes.count("busy"), sum(each.url.path == "/token" for each in provider.asked)) == (40, 21)
 
 
-async def test_users_of_another_provider_are_recognized_by_their_names(
+async def test_users_are_matched_by_name_after_the_provider_changes(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     await come_back(browser, provider)
     uid = (await browser.get("/v1/session")).json()["uid"]
-    moved = {**SETTINGS, "client_id": "another"}
-    assert (await client.put("/v1/cluster/oidc", json=moved)).status_code == 200
+    changed = {**SETTINGS, "client_id": "another"}
+    assert (await client.put("/v1/cluster/oidc", json=changed)).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
     provider.token = lambda: provider.id_token(sub="0815", aud="another")
     await come_back(browser, provider)

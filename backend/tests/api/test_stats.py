@@ -1,4 +1,4 @@
-"""Statistics over HTTP: shapes and names of the REST reference (4.1, 4.2), and columns for charts."""
+"""Tests of statistics over HTTP: shapes and names of the Redis Enterprise REST API (4.1, 4.2), and columns for charts."""
 
 import re
 import time
@@ -35,7 +35,7 @@ UIDS = {"cluster": [0], "nodes": [1, 2, 3], "bdbs": [1], "shards": [11, 12], "en
 
 @pytest.fixture
 async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
-    """A database with two shards, and the newest intervals of all topics; `total_req` is 100 × uid, memory is unknown."""
+    """A database with two shards, and the newest intervals of all topics. `total_req` is 100 × uid; memory is unknown."""
     for module in (api_intervals, api_history):
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: NOW))
     now = datetime.now(UTC)
@@ -59,7 +59,7 @@ async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.Monkey
             for step, count in SAMPLES.items():
                 names = columns_of(topic, step)
                 end = intervals.start(NOW, step)
-                one = frame(topic, end, uids, names)  # all of them say the same, and building them is slow
+                one = frame(topic, end, uids, names)  # all frames have the same values, and building one is slow
                 rows += [
                     (topic, step, layouts[names], Frame(end - index * step, one.uids, one.columns))
                     for index in range(1, count + 3)
@@ -77,18 +77,18 @@ def frame(topic: str, t: int, uids: list[int], names: tuple[str, ...]) -> Frame:
     return Frame(t, array("i", uids), values)
 
 
-async def test_all_resolutions_in_one_list(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_all_resolutions_are_in_one_list(stored: Console, client: httpx.AsyncClient) -> None:
     reply = await client.get("/v1/bdbs/stats")
     assert reply.status_code == 200
     [database] = reply.json()
     assert database["uid"] == "1"
-    found = [entry["interval"] for entry in database["intervals"]]
-    assert {name: found.count(name) for name in dict.fromkeys(found)} == {
+    names = [entry["interval"] for entry in database["intervals"]]
+    assert {name: names.count(name) for name in dict.fromkeys(names)} == {
         "1sec": 10, "10sec": 30, "5min": 12, "15min": 96, "1hour": 168,
     }  # fmt: skip
     newest = database["intervals"][9]
     assert newest["total_req"] == 100.0
-    assert "used_memory" not in newest, "what is unknown is left out"
+    assert "used_memory" not in newest, "unknown values are omitted"
     assert not any(name.startswith("#") for name in newest)
     assert (
         datetime.fromisoformat(newest["etime"]).timestamp() - datetime.fromisoformat(newest["stime"]).timestamp() == 1
@@ -100,16 +100,18 @@ async def test_all_resolutions_in_one_list(stored: Console, client: httpx.AsyncC
     ("path", "uid"),
     [("/v1/bdbs/stats/1", "1"), ("/v1/nodes/stats/2", 2), ("/v1/shards/stats/12", "12"), ("/v1/cluster/stats", None)],
 )
-async def test_one_object(stored: Console, client: httpx.AsyncClient, path: str, uid: str | int | None) -> None:
-    found = (await client.get(path, params={"interval": "10sec", "metrics": "total_req"})).json()
-    assert found.get("uid") == uid
-    assert len(found["intervals"]) == 30
-    for entry in found["intervals"]:
+async def test_statistics_of_one_object(
+    stored: Console, client: httpx.AsyncClient, path: str, uid: str | int | None
+) -> None:
+    stats = (await client.get(path, params={"interval": "10sec", "metrics": "total_req"})).json()
+    assert stats.get("uid") == uid
+    assert len(stats["intervals"]) == 30
+    for entry in stats["intervals"]:
         assert set(entry) == {"interval", "stime", "etime", "total_req"}
         assert entry["total_req"] == 100.0 * int(uid or 0)
 
 
-async def test_all_nodes_shards_and_endpoints(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_statistics_of_all_nodes_shards_and_endpoints(stored: Console, client: httpx.AsyncClient) -> None:
     async def uids(path: str, **params: Any) -> list[Any]:
         return [found["uid"] for found in (await client.get(path, params={"interval": "1sec", **params})).json()]
 
@@ -120,30 +122,30 @@ async def test_all_nodes_shards_and_endpoints(stored: Console, client: httpx.Asy
     assert await uids("/v1/endpoints/stats") == ["1:1:2"]
     [endpoint] = (await client.get("/v1/endpoints/stats", params={"interval": "1sec"})).json()
     assert "mem_frag_ratio" not in endpoint["intervals"][0]
-    assert endpoint["intervals"][0]["avg_latency"] == 1.0, "microseconds of all responses by their number"
+    assert endpoint["intervals"][0]["avg_latency"] == 1.0, "total microseconds divided by the number of responses"
 
 
-async def test_the_cluster_has_each_machine_once(stored: Console, client: httpx.AsyncClient) -> None:
-    """All three nodes of the fixture say that they are on the same machine."""
-    found = (await client.get("/v1/cluster/stats", params={"interval": "1sec"})).json()
-    assert found["intervals"][0]["cpu_user"] == 0.25
-    assert found["intervals"][0]["free_memory"] == 0.25
+async def test_cluster_counts_each_machine_once(stored: Console, client: httpx.AsyncClient) -> None:
+    """All three nodes of the fixture report the same machine."""
+    stats = (await client.get("/v1/cluster/stats", params={"interval": "1sec"})).json()
+    assert stats["intervals"][0]["cpu_user"] == 0.25
+    assert stats["intervals"][0]["free_memory"] == 0.25
 
 
-async def test_stime_is_included_and_etime_is_not(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_stime_is_inclusive_and_etime_exclusive(stored: Console, client: httpx.AsyncClient) -> None:
     end = intervals.start(NOW, 10) - 50
-    window = {"interval": "10sec", "stime": when(end - 100), "etime": when(end)}
-    found = (await client.get("/v1/bdbs/stats/1", params=window)).json()["intervals"]
-    assert [entry["stime"] for entry in found] == [when(end - 100 + 10 * index) for index in range(10)]
-    assert found[-1]["etime"] == when(end)
+    window = {"interval": "10sec", "stime": iso_time(end - 100), "etime": iso_time(end)}
+    entries = (await client.get("/v1/bdbs/stats/1", params=window)).json()["intervals"]
+    assert [entry["stime"] for entry in entries] == [iso_time(end - 100 + 10 * index) for index in range(10)]
+    assert entries[-1]["etime"] == iso_time(end)
 
 
-async def test_the_newest_second_is_keyed_by_uid(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_newest_second_is_keyed_by_uid(stored: Console, client: httpx.AsyncClient) -> None:
     for path in ("/v1/bdbs/stats/last", "/v1/bdbs/stats/last/1"):
         found = (await client.get(path)).json()
         assert list(found) == ["1"]
         assert found["1"]["total_req"] == 100.0
-        assert (found["1"]["stime"], found["1"]["etime"]) == (when(NOW - 1), when(NOW))
+        assert (found["1"]["stime"], found["1"]["etime"]) == (iso_time(NOW - 1), iso_time(NOW))
     assert "stime" in (await client.get("/v1/cluster/stats/last")).json()
     assert (await client.get("/v1/shards/stats/last")).json() == {}
     assert set((await client.get("/v1/nodes/stats/last", params={"metrics": "cpu_user"})).json()) <= {"1", "2", "3"}
@@ -156,11 +158,11 @@ async def test_the_newest_second_is_keyed_by_uid(stored: Console, client: httpx.
         "/v1/history?topic=shards:99&metrics=total_req&from=0",
     ],
 )
-async def test_unknown_uids(stored: Console, client: httpx.AsyncClient, path: str) -> None:
+async def test_unknown_uids_are_not_found(stored: Console, client: httpx.AsyncClient, path: str) -> None:
     assert (await client.get(path)).status_code == 404
 
 
-async def test_unknown_intervals_are_all_intervals_and_known_abbreviations_are_understood(
+async def test_unknown_intervals_mean_all_and_abbreviations_are_accepted(
     stored: Console, client: httpx.AsyncClient
 ) -> None:
     async def kinds(interval: str) -> set[str]:
@@ -171,38 +173,38 @@ async def test_unknown_intervals_are_all_intervals_and_known_abbreviations_are_u
     assert len(await kinds("sometimes")) == 5
 
 
-async def test_columns_for_a_chart(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_history_returns_columns(stored: Console, client: httpx.AsyncClient) -> None:
     query = {
         "topic": "shards:1",
         "metrics": "total_req,used_memory,total_req_max",
         "from": NOW - 3000,
         "max_points": 400,
     }
-    found = (await client.get("/v1/history", params=query)).json()
-    assert (found["resolution"], found["step"]) == ("10sec", 10)
-    assert found["metrics"] == ["total_req", "used_memory", "total_req_max"]
-    assert found["from"] == intervals.start(NOW - 3000, 10)
-    assert set(found["series"]) == {"11", "12"}
-    requests, memory, _ = found["series"]["12"]
-    assert len(requests) == len(memory) == found["count"]
+    history = (await client.get("/v1/history", params=query)).json()
+    assert (history["resolution"], history["step"]) == ("10sec", 10)
+    assert history["metrics"] == ["total_req", "used_memory", "total_req_max"]
+    assert history["from"] == intervals.start(NOW - 3000, 10)
+    assert set(history["series"]) == {"11", "12"}
+    requests, memory, _ = history["series"]["12"]
+    assert len(requests) == len(memory) == history["count"]
     assert set(requests) == {None, 1200.0}
     assert set(memory) == {None}
     assert (await client.get("/v1/history", params={**query, "uids": "12,13"})).json()["series"].keys() == {"12"}
 
 
-async def test_a_chart_of_the_cluster_and_one_of_nothing(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_history_of_the_cluster_and_empty_history(stored: Console, client: httpx.AsyncClient) -> None:
     query = {"topic": "cluster", "metrics": "total_req", "from": NOW - 5}
     assert (await client.get("/v1/history", params=query)).json()["series"].keys() == {"cluster"}
     for moment in (0, NOW + 1000):
-        found = (await client.get("/v1/history", params={**query, "from": moment, "to": moment})).json()
-        assert (found["count"], found["series"]) == (0, {})
+        history = (await client.get("/v1/history", params={**query, "from": moment, "to": moment})).json()
+        assert (history["count"], history["series"]) == (0, {})
 
 
 @pytest.mark.parametrize(
     "wrong",
     [{"metrics": "nonsense"}, {"metrics": ""}, {"topic": "else"}, {"uids": "a"}, {"max_points": 0}, {"from": -1}],
 )
-async def test_bad_questions(stored: Console, client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
+async def test_invalid_queries_are_refused(stored: Console, client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
     query = {"topic": "bdbs", "metrics": "total_req", "from": NOW - 5}
     reply = await client.get("/v1/history", params={**query, **wrong})
     assert reply.status_code == 400
@@ -210,34 +212,34 @@ async def test_bad_questions(stored: Console, client: httpx.AsyncClient, wrong: 
 
 
 @pytest.mark.parametrize(("limit", "allowed"), [("MAX_VALUES", 2_000), ("MAX_INTERVALS", 40), ("MAX_STORED", 20_000)])
-async def test_more_than_one_reply_holds_is_refused_with_questions_that_fit(
+async def test_too_large_queries_are_refused_with_a_suggestion_that_fits(
     stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, limit: str, allowed: int
 ) -> None:
     monkeypatch.setattr(budget, limit, allowed)
     for interval in ("", "15min", "1hour"):
-        asked = {"stime": "2020-01-01T00:00:00Z", "interval": interval}
-        reply = await client.get("/v1/shards/stats", params=asked)
+        query = {"stime": "2020-01-01T00:00:00Z", "interval": interval}
+        reply = await client.get("/v1/shards/stats", params=query)
         assert (reply.status_code, reply.json()["error_code"]) == (400, "too_much")
-        sentence = reply.json()["description"]
-        better = dict(re.findall(r"(interval|stime)=([^ ,.]+)", sentence))
-        assert (await client.get("/v1/shards/stats", params={**asked, "stime": better["stime"]})).status_code == 200
-        if "interval" in better:
-            reply = await client.get("/v1/shards/stats", params={**asked, "interval": better["interval"]})
-            assert reply.status_code == 200, sentence
+        message = reply.json()["description"]
+        suggestion = dict(re.findall(r"(interval|stime)=([^ ,.]+)", message))
+        assert (await client.get("/v1/shards/stats", params={**query, "stime": suggestion["stime"]})).status_code == 200
+        if "interval" in suggestion:
+            reply = await client.get("/v1/shards/stats", params={**query, "interval": suggestion["interval"]})
+            assert reply.status_code == 200, message
     await until(lambda: budget.held._values == 0)  # freed with the last reply, which a thread may still hold
 
 
-async def test_few_of_many_objects_and_metrics_are_little(
+async def test_size_depends_on_selected_objects_and_metrics(
     stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "MAX_VALUES", 200)
-    asked = {"stime": "2020-01-01T00:00:00Z", "interval": "15min"}
-    assert (await client.get("/v1/shards/stats/12", params=asked)).status_code == 400
-    reply = await client.get("/v1/shards/stats/12", params={**asked, "metrics": "total_req"})
+    query = {"stime": "2020-01-01T00:00:00Z", "interval": "15min"}
+    assert (await client.get("/v1/shards/stats/12", params=query)).status_code == 400
+    reply = await client.get("/v1/shards/stats/12", params={**query, "metrics": "total_req"})
     assert len(reply.json()["intervals"]) == 98
 
 
-async def test_a_chart_of_too_much_is_refused_with_one_that_fits(
+async def test_too_large_history_is_refused_with_a_suggestion_that_fits(
     stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "MAX_VALUES", 300)
@@ -250,29 +252,29 @@ async def test_a_chart_of_too_much_is_refused_with_one_that_fits(
     assert "fewer metrics" in (await client.get("/v1/history", params=query)).json()["description"]
 
 
-def test_replies_in_the_making_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_replies_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "MAX_HELD", 100)
-    held, first = budget.Held(), Found()
-    held.count(80, first)
+    reserved, first = budget.Held(), Found()
+    reserved.count(80, first)
     with pytest.raises(Unavailable):
-        held.count(21, Found())
-    held.count(20, Found())
+        reserved.count(21, Found())
+    reserved.count(20, Found())
     del first
-    held.count(100, Found())
+    reserved.count(100, Found())
 
 
-async def test_what_is_kept(stored: Console, client: httpx.AsyncClient) -> None:
-    found = (await client.get("/v1/history/retention", params={"topic": "bdbs"})).json()
-    assert found["store_bytes"] > found["storage_bytes"] > 1000
-    assert (found["events"], found["actions"]) == (1, 0)
-    assert [kept["step"] for kept in found["ranges"]] == list(SAMPLES)
-    assert found["ranges"][0]["to"] == NOW
+async def test_retention_is_returned(stored: Console, client: httpx.AsyncClient) -> None:
+    retention = (await client.get("/v1/history/retention", params={"topic": "bdbs"})).json()
+    assert retention["store_bytes"] > retention["storage_bytes"] > 1000
+    assert (retention["events"], retention["actions"]) == (1, 0)
+    assert [each["step"] for each in retention["ranges"]] == list(SAMPLES)
+    assert retention["ranges"][0]["to"] == NOW
 
 
-async def test_statistics_need_a_login(stored: Console, client: httpx.AsyncClient) -> None:
+async def test_statistics_require_authentication(stored: Console, client: httpx.AsyncClient) -> None:
     for path in ("/v1/bdbs/stats", "/v1/history?topic=bdbs&metrics=conns&from=0", "/v1/history/retention"):
         assert (await client.get(path, auth=httpx.BasicAuth("a", "b"))).status_code == 401
 
 
-def when(t: int) -> str:
+def iso_time(t: int) -> str:
     return datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

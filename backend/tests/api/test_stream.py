@@ -1,4 +1,4 @@
-"""The event stream: where a reader continues, what it may see, and when it ends."""
+"""Tests of the event stream: where a reader continues, what it can see, and when it ends."""
 
 import asyncio
 import json
@@ -26,8 +26,8 @@ def reader(console: Console, role: str = "admin", token: str = "", user: str = U
     return stream.Reader(request, Principal(user, role))
 
 
-async def logged_in(console: Console, name: str = USER) -> str:
-    """What the cookie of a new session holds."""
+async def create_session(console: Console, name: str = USER) -> str:
+    """Create a session, and return the value of its cookie."""
     async with console.store.begin() as session:
         user = await users.by_email(session, name)
         assert user is not None
@@ -35,20 +35,20 @@ async def logged_in(console: Console, name: str = USER) -> str:
 
 
 class Frames:
-    """What a browser reads."""
+    """Frames of a stream, as a browser reads them."""
 
     def __init__(self, parts: AsyncIterator[bytes]) -> None:
         self._parts = parts
 
     async def next(self) -> tuple[str, Any] | None:
-        """Event and data; None at the end of the stream."""
-        found = b""
+        """Return event and data, or None at the end of the stream."""
+        frame = b""
         async for part in self._parts:
-            found += part
-            if found.endswith(b"\n\n"):
-                head, _, data = found.decode().partition("\ndata: ")
+            frame += part
+            if frame.endswith(b"\n\n"):
+                head, _, data = frame.decode().partition("\ndata: ")
                 return head.rpartition("event: ")[2], json.loads(data)
-        assert not found
+        assert not frame
         return None
 
     async def next_change(self) -> Any:
@@ -59,26 +59,28 @@ class Frames:
 
 
 @pytest.fixture
-async def opened(console: Console) -> AsyncIterator[Any]:
-    """Opens streams that end with the test; each is read up to its history."""
-    made: list[Any] = []
+async def open_stream(console: Console) -> AsyncIterator[Any]:
+    """A function that opens streams, which are closed at the end of the test."""
+    streams: list[Any] = []
 
-    async def open_one(who: stream.Reader, topics: tuple[str, ...] = ("cluster",), **held: int) -> Frames:
-        parts = stream._frames(console, who, list(topics), 5, {topic: held.get(topic, 0) for topic in topics})
-        made.append(parts)
+    async def open_one(stream_reader: stream.Reader, topics: tuple[str, ...] = ("cluster",), **since: int) -> Frames:
+        parts = stream._frames(
+            console, stream_reader, list(topics), 5, {topic: since.get(topic, 0) for topic in topics}
+        )
+        streams.append(parts)
         return Frames(parts)
 
     yield open_one
-    for parts in made:
+    for parts in streams:
         await parts.aclose()
 
 
-async def test_a_topic_continues_where_its_reader_stopped(console: Console, opened: Any) -> None:
+async def test_topic_continues_where_its_reader_stopped(console: Console, open_stream: Any) -> None:
     live = console.live
     for t in range(100, 110):
         live.ingest(1, sample(t, {1: shard()}, seq=t))
         live._tell(t, live._seconds[t])
-    frames = await opened(reader(console), ("nodes", "bdbs"), nodes=107)
+    frames = await open_stream(reader(console), ("nodes", "bdbs"), nodes=107)
     data = [(await frames.next())[1] for _ in range(3)]
     assert [(frame["topic"], frame["from"], frame["count"]) for frame in data[1:]] == [
         ("nodes", 108, 2),
@@ -88,54 +90,54 @@ async def test_a_topic_continues_where_its_reader_stopped(console: Console, open
 
 
 @pytest.mark.parametrize("since", ["nodes", "nodes@", "nodes@x", "unknowns@5", "nodes@-1", "nodes@1,@2"])
-async def test_what_is_no_place_to_continue(client: httpx.AsyncClient, since: str) -> None:
+async def test_invalid_positions_are_refused(client: httpx.AsyncClient, since: str) -> None:
     reply = await client.get("/v1/stream", params={"topics": "nodes", "since": since})
     assert (reply.status_code, reply.json()["field"]) == (400, "since")
 
 
-async def test_who_may_not_read_the_log_sees_no_event(console: Console, opened: Any) -> None:
-    viewer, member = await opened(reader(console, "db_viewer")), await opened(reader(console, "db_member"))
+async def test_events_require_access_to_the_log(console: Console, open_stream: Any) -> None:
+    viewer, member = await open_stream(reader(console, "db_viewer")), await open_stream(reader(console, "db_member"))
     for frames in (viewer, member):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     async with console.store.begin() as session:
         event = events.record(session, "login", "Login succeeded.", source="cluster")
         await session.flush()
         uid = event.uid
-    told: asyncio.Task[Any] = asyncio.create_task(viewer.next_change())
-    also: asyncio.Task[Any] = asyncio.create_task(member.next_change())
+    viewer_change: asyncio.Task[Any] = asyncio.create_task(viewer.next_change())
+    member_change: asyncio.Task[Any] = asyncio.create_task(member.next_change())
     await asyncio.sleep(0)
     await Feed(console)._tell([("event", uid), ("outage", 1), ("cluster", 1)])
-    assert (await told)["kind"] == "cluster"
-    assert (await also)["kind"] == "cluster"
+    assert (await viewer_change)["kind"] == "cluster"
+    assert (await member_change)["kind"] == "cluster"
     assert (await member.next_change())["kind"] == "outage"
     assert (await member.next_change())["object"]["description"] == "Login succeeded."
 
 
-async def test_a_stream_ends_with_its_session(console: Console, opened: Any) -> None:
-    token, other = await logged_in(console), await logged_in(console)
-    ending, staying = await opened(reader(console, token=token)), await opened(reader(console, token=other))
+async def test_stream_ends_with_its_session(console: Console, open_stream: Any) -> None:
+    token, other = await create_session(console), await create_session(console)
+    ending, staying = await open_stream(reader(console, token=token)), await open_stream(reader(console, token=other))
     for frames in (ending, staying):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     assert gate(console.store).streams[USER] == 2
     waiting = asyncio.create_task(ending.next())
-    going: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
+    change: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
     await asyncio.sleep(0)
     async with console.store.begin() as session:
         await sessions.log_out(session, (await sessions.find(session, token)).uid, Principal(USER, "admin"))
     look_again(console.store)
     assert await waiting is None
     await Feed(console)._tell([("cluster", 1)])
-    assert (await going)["kind"] == "cluster"
+    assert (await change)["kind"] == "cluster"
     assert gate(console.store).streams[USER] == 1
 
 
-async def test_a_stream_ends_when_the_rights_of_its_reader_change(
-    console: Console, opened: Any, monkeypatch: pytest.MonkeyPatch
+async def test_stream_ends_when_the_permissions_of_its_reader_change(
+    console: Console, open_stream: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "PROVE_SECONDS", 0.0)
     monkeypatch.setattr(stream, "BEAT_SECONDS", 600.0)
-    token = await logged_in(console)
-    frames = await opened(reader(console, token=token))
+    token = await create_session(console)
+    frames = await open_stream(reader(console, token=token))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     waiting = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
@@ -154,10 +156,10 @@ async def test_a_stream_ends_when_the_rights_of_its_reader_change(
 @pytest.mark.parametrize(
     ("method", "body"), [("PUT", {"password": "another password"}), ("PUT", {"role": "none"}), ("DELETE", {})]
 )
-async def test_a_stream_ends_at_once_when_its_user_is_changed_or_removed(
+async def test_stream_ends_immediately_when_its_user_is_changed_or_deleted(
     client: httpx.AsyncClient,
     console: Console,
-    opened: Any,
+    open_stream: Any,
     monkeypatch: pytest.MonkeyPatch,
     method: str,
     body: dict[str, str],
@@ -166,8 +168,8 @@ async def test_a_stream_ends_at_once_when_its_user_is_changed_or_removed(
         monkeypatch.setattr(stream, name, 600.0)
     ann = {"email": "ann@example.org", "password": "a long password", "role": "cluster_viewer"}
     uid = (await client.post("/v1/users", json=ann)).json()["uid"]
-    token = await logged_in(console, ann["email"])
-    frames = await opened(reader(console, "cluster_viewer", token, ann["email"]))
+    token = await create_session(console, ann["email"])
+    frames = await open_stream(reader(console, "cluster_viewer", token, ann["email"]))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     waiting = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
@@ -176,17 +178,15 @@ async def test_a_stream_ends_at_once_when_its_user_is_changed_or_removed(
         assert await waiting is None
 
 
-async def test_a_reader_that_does_not_keep_up_is_sent_away(
-    console: Console, opened: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_reader_is_disconnected(console: Console, open_stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MAX_BYTES", 100)
-    frames = await opened(reader(console))
+    frames = await open_stream(reader(console))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     await Feed(console)._tell([("cluster", 1)])
     assert await frames.next() is None
 
 
-async def test_one_user_has_only_so_many_streams(client: httpx.AsyncClient, console: Console) -> None:
+async def test_number_of_streams_per_user_is_limited(client: httpx.AsyncClient, console: Console) -> None:
     gate(console.store).streams[USER] = stream.MAX_STREAMS
     reply = await client.get("/v1/stream", auth=(USER, PASSWORD))
     assert (reply.status_code, reply.json()["error_code"]) == (503, "busy")

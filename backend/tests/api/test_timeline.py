@@ -1,4 +1,4 @@
-"""The timeline over HTTP: instants inside the interval, and spans that reach into it."""
+"""Tests of the timeline over HTTP: events in the interval, and spans that overlap it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,8 +21,8 @@ def at(minute: float) -> datetime:
 
 
 @pytest.fixture(autouse=True)
-async def story(console: Console) -> None:
-    """Node 2 is down from minute 10 to 20 and its shard resyncs until 25; node 3 is down from minute 30 on."""
+async def history(console: Console) -> None:
+    """Node 2 is down from minute 10 to 20, and its shard resyncs until 25. Node 3 is down from minute 30."""
     rows: list[dict[str, Any]] = [
         {"type": "node_failed", "node_uid": 2, "ended_at": at(20), "details": {"open": False}},
         {
@@ -42,62 +42,68 @@ async def story(console: Console) -> None:
     async with console.store.begin() as session:
         for row in rows:
             source = row["type"].split("_")[0].replace("resync", "shard")
-            usual = {"time": at(10), "severity": "INFO", "description": "It happened.", "originator": "system"}
-            session.add(Event(source=source, **{"details": {}, **usual, **row}))
+            defaults = {"time": at(10), "severity": "INFO", "description": "It happened.", "originator": "system"}
+            session.add(Event(source=source, **{"details": {}, **defaults, **row}))
 
 
-async def told(client: httpx.AsyncClient, first: float, last: float, **query: Any) -> list[str]:
+async def event_types(client: httpx.AsyncClient, first: float, last: float, **query: Any) -> list[str]:
     params = {"from": at(first).isoformat(), "to": at(last).isoformat(), **query}
     reply = await client.get("/v1/timeline", params=params)
     assert reply.status_code == 200, reply.text
     return [event["type"] for event in reply.json()]
 
 
-async def test_all_of_it_in_order(client: httpx.AsyncClient) -> None:
-    whole = ["node_failed", "shard_failover", "node_up", "resync", "node_failed", "shard_down"]
-    assert await told(client, 0, 60) == whole
+async def test_events_are_in_order(client: httpx.AsyncClient) -> None:
+    expected = ["node_failed", "shard_failover", "node_up", "resync", "node_failed", "shard_down"]
+    assert await event_types(client, 0, 60) == expected
 
 
-async def test_alarms_of_every_sort_are_among_them(client: httpx.AsyncClient, console: Console) -> None:
+async def test_alarms_of_all_types_are_included(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         for type_, seconds in (("alarm_node_cpu_utilization", 41), ("alarm_of_a_later_release", 42), ("alarming", 43)):
-            usual = {"severity": "WARNING", "description": "It happened.", "originator": "system", "details": {}}
-            session.add(Event(type=type_, source="node", time=at(seconds), **usual))
-    assert await told(client, 40, 44) == ["node_failed", "alarm_node_cpu_utilization", "alarm_of_a_later_release"]
+            common = {"severity": "WARNING", "description": "It happened.", "originator": "system", "details": {}}
+            session.add(Event(type=type_, source="node", time=at(seconds), **common))
+    assert await event_types(client, 40, 44) == [
+        "node_failed",
+        "alarm_node_cpu_utilization",
+        "alarm_of_a_later_release",
+    ]
 
 
-async def test_spans_that_overlap(client: httpx.AsyncClient) -> None:
-    assert await told(client, 0, 10) == []
-    assert await told(client, 0, 10.1) == ["node_failed"], "it began inside"
-    assert await told(client, 12, 13) == ["node_failed"], "it lies around"
-    assert await told(client, 20, 21) == ["node_failed", "node_up"], "it ended at the very edge"
-    assert await told(client, 21.5, 60) == ["resync", "node_failed", "shard_down"]
-    assert await told(client, 26, 29) == []
+async def test_overlapping_spans_are_included(client: httpx.AsyncClient) -> None:
+    assert await event_types(client, 0, 10) == []
+    assert await event_types(client, 0, 10.1) == ["node_failed"], "started in the interval"
+    assert await event_types(client, 12, 13) == ["node_failed"], "covers the interval"
+    assert await event_types(client, 20, 21) == ["node_failed", "node_up"], "ended at the start of the interval"
+    assert await event_types(client, 21.5, 60) == ["resync", "node_failed", "shard_down"]
+    assert await event_types(client, 26, 29) == []
 
 
-async def test_open_spans_reach_to_now(client: httpx.AsyncClient) -> None:
-    assert await told(client, 500, 501) == ["node_failed"]
+async def test_open_spans_last_until_now(client: httpx.AsyncClient) -> None:
+    assert await event_types(client, 500, 501) == ["node_failed"]
     reply = await client.get("/v1/timeline", params={"from": at(500).isoformat(), "to": at(501).isoformat()})
     [event] = reply.json()
     assert (event["node_uid"], event["open"]) == (3, True)
     assert "ended_at" not in event
 
 
-async def test_filters(client: httpx.AsyncClient) -> None:
-    # What befell a node befell its databases.
-    of_one = ["node_failed", "shard_failover", "node_up", "resync", "node_failed"]
-    assert await told(client, 0, 60, bdb_uid=1) == of_one
-    assert await told(client, 0, 60, node_uid=3) == ["node_failed"]
-    assert await told(client, 0, 60, bdb_uid=1, node_uid=2) == of_one[:-1]
-    assert await told(client, 0, 60, node_uid=8) == []
+async def test_events_are_filtered(client: httpx.AsyncClient) -> None:
+    # Events of a node also concern its databases.
+    of_database = ["node_failed", "shard_failover", "node_up", "resync", "node_failed"]
+    assert await event_types(client, 0, 60, bdb_uid=1) == of_database
+    assert await event_types(client, 0, 60, node_uid=3) == ["node_failed"]
+    assert await event_types(client, 0, 60, bdb_uid=1, node_uid=2) == of_database[:-1]
+    assert await event_types(client, 0, 60, node_uid=8) == []
 
 
-async def test_the_newest_when_there_are_too_many(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_newest_events_are_returned_above_the_limit(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(timeline, "MAX_EVENTS", 2)
-    assert await told(client, 0, 60) == ["node_failed", "shard_down"]
+    assert await event_types(client, 0, 60) == ["node_failed", "shard_down"]
 
 
-async def test_shape_and_defaults(client: httpx.AsyncClient, console: Console) -> None:
+async def test_event_shape_and_default_interval(client: httpx.AsyncClient, console: Console) -> None:
     now = datetime.now(UTC)
     async with console.store.begin() as session:
         for minutes in (90, 59, 0):
@@ -112,8 +118,8 @@ async def test_shape_and_defaults(client: httpx.AsyncClient, console: Console) -
                     details={},
                 )
             )
-    found = (await client.get("/v1/timeline")).json()
-    recent = [event["description"] for event in found if event["type"] == "node_joined"]
+    listed = (await client.get("/v1/timeline")).json()
+    recent = [event["description"] for event in listed if event["type"] == "node_joined"]
     assert recent == ["59 minutes ago.", "0 minutes ago."], "the last hour"
     reply = await client.get("/v1/timeline", params={"to": at(26).isoformat()})
     assert len(reply.json()) == 4, "the hour before `to`"
@@ -123,7 +129,7 @@ async def test_shape_and_defaults(client: httpx.AsyncClient, console: Console) -
     assert (span["time_ms"], span["ended_ms"]) == (at(10).timestamp() * 1000, at(20).timestamp() * 1000)
 
 
-async def test_bad_queries(client: httpx.AsyncClient) -> None:
+async def test_invalid_queries_are_refused(client: httpx.AsyncClient) -> None:
     for query in ("from=yesterday", "to=x", "bdb_uid=x", "node_uid=-1"):
         reply = await client.get(f"/v1/timeline?{query}")
         assert (reply.status_code, reply.json()["error_code"]) == (400, "bad_request"), query

@@ -1,4 +1,4 @@
-"""Adding, changing and removing users over HTTP."""
+"""Tests of creating, changing and deleting users over HTTP."""
 
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,52 +26,56 @@ async def as_user(console: Console, email: str, password: str) -> Any:
 async def add(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
     reply = await client.post("/v1/users", json={**ANN, **more})
     assert reply.status_code == 200, reply.text
-    made: dict[str, Any] = reply.json()
-    return made
+    user: dict[str, Any] = reply.json()
+    return user
 
 
-async def told(console: Console) -> list[tuple[str, str, str]]:
+async def user_events(console: Console) -> list[tuple[str, str, str]]:
     async with console.store.read() as session:
-        found = await events.page(session, newest_first=False)
-    return [(each.type, each.description, each.originator) for each in found if each.type.startswith("user_")][1:]
+        page = await events.page(session, newest_first=False)
+    return [(each.type, each.description, each.originator) for each in page if each.type.startswith("user_")][1:]
 
 
-async def test_a_new_user_can_log_in_and_do_what_the_role_allows(client: httpx.AsyncClient, console: Console) -> None:
-    made = await add(client)
-    assert (made["email"], made["name"], made["role"], made["role_uids"]) == (
+async def test_new_user_can_sign_in_with_the_permissions_of_the_role(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    user = await add(client)
+    assert (user["email"], user["name"], user["role"], user["role_uids"]) == (
         "ann@example.org",
         "Ann",
         "db_member",
         [4],
     )
-    assert (made["status"], made["last_login"]) == ("active", None)
-    assert "password" not in made
+    assert (user["status"], user["last_login"]) == ("active", None)
+    assert "password" not in user
     async with as_user(console, "ann@example.org", "a long password") as ann:
         assert (await ann.get("/v1/bdbs")).status_code == 200
         assert (await ann.get("/v1/users")).status_code == 403
-    assert await told(console) == [("user_created", "User ann@example.org was created with the role db_member.", ADMIN)]
+    assert await user_events(console) == [
+        ("user_created", "User ann@example.org was created with the role db_member.", ADMIN)
+    ]
 
 
-async def test_a_dry_run_makes_and_changes_nobody(client: httpx.AsyncClient, console: Console) -> None:
+async def test_dry_run_creates_and_changes_nothing(client: httpx.AsyncClient, console: Console) -> None:
     before = (await client.get("/v1/users")).json()
     reply = await client.post("/v1/users?dry_run", json=ANN)
     assert (reply.status_code, reply.json()["email"]) == (200, ANN["email"])
     assert (await client.get("/v1/users")).json() == before
     uid = (await add(client))["uid"]
-    events_before = await told(console)
+    events_before = await user_events(console)
     state = (await client.get("/v1/users")).headers["cluster-state-id"]
     changed = {"name": "Anna", "password": "another long password", "role": "db_viewer"}
     reply = await client.put(f"/v1/users/{uid}?dry_run=true", json=changed)
     assert (reply.status_code, reply.json()["name"], reply.json()["role"]) == (200, "Anna", "db_viewer")
     assert (await client.get(f"/v1/users/{uid}")).json()["name"] == "Ann"
-    assert await told(console) == events_before
+    assert await user_events(console) == events_before
     assert (await client.get("/v1/users")).headers["cluster-state-id"] == state
     async with as_user(console, ANN["email"], ANN["password"]) as ann:
         assert (await ann.get("/v1/bdbs")).status_code == 200
     assert (await client.post("/v1/users?dry_run", json=ANN)).json()["error_code"] == "email_already_exists"
 
 
-async def test_the_role_by_either_name_and_the_least_one_by_default(client: httpx.AsyncClient) -> None:
+async def test_role_is_set_by_name_or_uid_and_is_db_viewer_by_default(client: httpx.AsyncClient) -> None:
     assert (await add(client, email="a", role=None))["role"] == "db_viewer"
     for uid, role in BUILT_IN.items():
         assert (await add(client, email=role.name, role=None, role_uids=[uid]))["role"] == role.management
@@ -100,17 +104,17 @@ async def test_the_role_by_either_name_and_the_least_one_by_default(client: http
         ({"role_uids": [4, 5]}, 400, None),
     ],
 )
-async def test_what_is_wrong_is_refused_and_makes_nobody(
+async def test_invalid_users_are_refused(
     client: httpx.AsyncClient, console: Console, wrong: dict[str, Any], status: int, code: str | None
 ) -> None:
     reply = await client.post("/v1/users", json={**ANN, **wrong})
     assert reply.status_code == status, reply.text
     assert code in (None, reply.json()["error_code"])
     assert len((await client.get("/v1/users")).json()) == 1
-    assert await told(console) == []
+    assert await user_events(console) == []
 
 
-async def test_what_is_said_about_a_password_too_few_or_too_many(client: httpx.AsyncClient) -> None:
+async def test_missing_and_superfluous_passwords_are_refused(client: httpx.AsyncClient) -> None:
     without = {name: value for name, value in ANN.items() if name != "password"}
     for body in (without, {**ANN, "auth_method": "sso"}):
         reply = await client.post("/v1/users", json=body)
@@ -118,14 +122,14 @@ async def test_what_is_said_about_a_password_too_few_or_too_many(client: httpx.A
         assert reply.json()["description"].startswith("password is ")
 
 
-async def test_the_cluster_says_how_long_a_password_is(client: httpx.AsyncClient) -> None:
+async def test_minimum_password_length_is_configurable(client: httpx.AsyncClient) -> None:
     assert (await client.put("/v1/cluster", json={"password_min_length": 20})).status_code == 200
     reply = await client.post("/v1/users", json=ANN)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "password_not_complex")
     assert "20 to 256 characters" in reply.json()["description"]
 
 
-async def test_the_cluster_may_want_complex_passwords(client: httpx.AsyncClient, console: Console) -> None:
+async def test_password_complexity_can_be_required(client: httpx.AsyncClient, console: Console) -> None:
     assert (await client.put("/v1/cluster", json={"password_complexity": True})).status_code == 200
     reply = await client.post("/v1/users", json=ANN)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "password_not_complex")
@@ -137,18 +141,20 @@ async def test_the_cluster_may_want_complex_passwords(client: httpx.AsyncClient,
         assert (await ann.put(f"/v1/users/{uid}", json={"password": "simple-one"})).status_code == 406
 
 
-async def test_a_new_password_is_another_one(client: httpx.AsyncClient, console: Console) -> None:
+async def test_own_new_password_must_differ(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
     async with as_user(console, ANN["email"], ANN["password"]) as ann:
         reply = await ann.put(f"/v1/users/{uid}", json={"password": ANN["password"]})
         assert (reply.status_code, reply.json()["error_code"]) == (406, "new_password_same_as_current")
-        # Of others' passwords that is not told.
+        # This must not be revealed about passwords of other users.
         other = await ann.put("/v1/users/1", json={"password": console.settings.admin_password.get_secret_value()})  # type: ignore[union-attr]
         assert (other.status_code, other.json()["error_code"]) == (403, "unauthorized_action")
     assert (await client.put(f"/v1/users/{uid}", json={"password": ANN["password"]})).status_code == 200
 
 
-async def test_a_changed_password_ends_what_the_old_one_began(client: httpx.AsyncClient, console: Console) -> None:
+async def test_changed_password_ends_tokens_and_sign_in_with_the_old_one(
+    client: httpx.AsyncClient, console: Console
+) -> None:
     uid = (await add(client))["uid"]
     async with as_user(console, ANN["email"], ANN["password"]) as ann, caller(console, "192.0.2.1") as bearer:
         token = (await ann.post("/v1/users/authorize")).json()["access_token"]
@@ -160,10 +166,14 @@ async def test_a_changed_password_ends_what_the_old_one_began(client: httpx.Asyn
         assert (await ann.get("/v1/bdbs")).status_code == 401
     async with as_user(console, ANN["email"], "another password") as ann:
         assert (await ann.get("/v1/bdbs")).status_code == 200
-    assert (await told(console))[-1] == ("user_updated", "User ann@example.org was changed: the password.", ADMIN)
+    assert (await user_events(console))[-1] == (
+        "user_updated",
+        "User ann@example.org was changed: the password.",
+        ADMIN,
+    )
 
 
-async def test_a_changed_role_counts_from_the_next_call(client: httpx.AsyncClient, console: Console) -> None:
+async def test_changed_role_applies_to_the_next_request(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
     async with as_user(console, ANN["email"], ANN["password"]) as ann:
         assert (await ann.get("/v1/users")).status_code == 403
@@ -171,23 +181,23 @@ async def test_a_changed_role_counts_from_the_next_call(client: httpx.AsyncClien
             await client.put(f"/v1/users/{uid}", json={"role": "user_manager", "name": "Ann B."})
         ).status_code == 200
         assert (await ann.get("/v1/users")).status_code == 200
-    sentence = "User ann@example.org was changed: the role from db_member to user_manager, the name."
-    assert (await told(console))[-1] == ("user_updated", sentence, ADMIN)
-    count = len(await told(console))
+    message = "User ann@example.org was changed: the role from db_member to user_manager, the name."
+    assert (await user_events(console))[-1] == ("user_updated", message, ADMIN)
+    count = len(await user_events(console))
     assert (await client.put(f"/v1/users/{uid}", json={"role": "user_manager"})).status_code == 200
-    assert len(await told(console)) == count, "nothing was changed"
+    assert len(await user_events(console)) == count, "nothing was changed"
 
 
-async def test_what_is_read_can_be_sent_back_and_an_email_stays(client: httpx.AsyncClient, console: Console) -> None:
-    made = await add(client)
-    back = await client.put(f"/v1/users/{made['uid']}", json={**made, "name": "Anna"})
-    assert (back.status_code, back.json()) == (200, {**made, "name": "Anna"})
-    other = await client.put(f"/v1/users/{made['uid']}", json={"email": "bob@example.org"})
+async def test_user_can_be_sent_back_but_the_email_cannot_change(client: httpx.AsyncClient, console: Console) -> None:
+    user = await add(client)
+    sent_back = await client.put(f"/v1/users/{user['uid']}", json={**user, "name": "Anna"})
+    assert (sent_back.status_code, sent_back.json()) == (200, {**user, "name": "Anna"})
+    other = await client.put(f"/v1/users/{user['uid']}", json={"email": "bob@example.org"})
     assert (other.status_code, other.json()["error_code"]) == (406, "config_error")
-    assert (await client.put(f"/v1/users/{made['uid']}", json={"auth_method": "certificate"})).status_code == 400
+    assert (await client.put(f"/v1/users/{user['uid']}", json={"auth_method": "certificate"})).status_code == 400
 
 
-async def test_everybody_changes_his_own_name_and_password_alone(client: httpx.AsyncClient, console: Console) -> None:
+async def test_users_can_only_change_their_own_name_and_password(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client, role="none"))["uid"]
     async with as_user(console, ANN["email"], ANN["password"]) as ann:
         assert (await ann.put(f"/v1/users/{uid}", json={"role": "admin"})).status_code == 403
@@ -199,9 +209,7 @@ async def test_everybody_changes_his_own_name_and_password_alone(client: httpx.A
         assert (await ann.put(f"/v1/users/{uid}", json={"name": "Ann"})).json()["name"] == "Ann"
 
 
-async def test_who_manages_users_makes_and_touches_no_administrator(
-    client: httpx.AsyncClient, console: Console
-) -> None:
+async def test_user_manager_cannot_create_or_change_administrators(client: httpx.AsyncClient, console: Console) -> None:
     await add(client, email="manager", role="user_manager")
     async with as_user(console, "manager", ANN["password"]) as manager:
         assert (await manager.post("/v1/users", json={**ANN, "role": "admin"})).status_code == 403
@@ -212,18 +220,20 @@ async def test_who_manages_users_makes_and_touches_no_administrator(
         assert (await manager.delete(f"/v1/users/{uid}")).status_code == 200
 
 
-async def test_the_last_administrator_stays_one(client: httpx.AsyncClient, console: Console) -> None:
+async def test_last_administrator_is_kept(client: httpx.AsyncClient, console: Console) -> None:
     for reply in (await client.put("/v1/users/1", json={"role": "none"}), await client.delete("/v1/users/1")):
         assert (reply.status_code, reply.json()["error_code"]) == (406, "change_last_admin_role_not_allowed")
     await add(client, role="admin")
     reply = await client.delete("/v1/users/1")
-    assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action"), "nobody removes himself"
+    assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action"), (
+        "users cannot delete their own account"
+    )
     async with as_user(console, ANN["email"], ANN["password"]) as ann:
         assert (await ann.delete("/v1/users/1")).status_code == 200
     assert (await client.get("/v1/bdbs")).status_code == 401
 
 
-async def test_who_was_removed_and_made_again_is_another(client: httpx.AsyncClient, console: Console) -> None:
+async def test_tokens_of_a_deleted_user_stay_invalid(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
     async with as_user(console, ANN["email"], ANN["password"]) as ann, caller(console, "192.0.2.1") as bearer:
         header = {"Authorization": "Bearer " + (await ann.post("/v1/users/authorize")).json()["access_token"]}
@@ -231,17 +241,17 @@ async def test_who_was_removed_and_made_again_is_another(client: httpx.AsyncClie
         assert (await bearer.get("/v1/bdbs", headers=header)).status_code == 401
         await add(client)
         assert (await bearer.get("/v1/bdbs", headers=header)).status_code == 401
-    assert (await told(console))[1] == ("user_deleted", "User ann@example.org was deleted.", ADMIN)
+    assert (await user_events(console))[1] == ("user_deleted", "User ann@example.org was deleted.", ADMIN)
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 @pytest.mark.parametrize("uid", [9, 0, -1, 2**31, 2**63])
-async def test_an_unknown_user(client: httpx.AsyncClient, method: str, uid: int) -> None:
+async def test_unknown_users_are_not_found(client: httpx.AsyncClient, method: str, uid: int) -> None:
     reply = await client.request(method, f"/v1/users/{uid}", json={})
     assert reply.status_code == 404
 
 
-async def test_a_new_password_unlocks(client: httpx.AsyncClient, console: Console) -> None:
+async def test_new_password_unlocks_the_user(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
     for _ in range(5):
         async with as_user(console, ANN["email"], "a wrong password") as wrong:
@@ -260,7 +270,7 @@ async def test_a_new_password_unlocks(client: httpx.AsyncClient, console: Consol
         ("redis_acls", "uid, name,nothing", {"uid": 1, "name": "Full Access"}),
     ],
 )
-async def test_only_the_fields_that_are_asked_for(
+async def test_only_requested_fields_are_returned(
     client: httpx.AsyncClient, path: str, fields: str, expected: dict[str, Any]
 ) -> None:
     assert (await client.get(f"/v1/{path}", params={"fields": fields})).json()[0] == expected

@@ -1,4 +1,4 @@
-"""Tokens for scripts, and the list of users."""
+"""Tests of tokens for scripts, and of the list of users."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -43,7 +43,7 @@ async def viewer(console: Console) -> tuple[str, str]:
 
 
 async def claims(console: Console, token: str) -> dict[str, Any]:
-    """What the token says, also when its time is over by now."""
+    """Return the claims of the token, even if it has expired."""
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
     payload: dict[str, Any] = jwt.decode(token, secret, ["HS256"], options={"verify_exp": False})
@@ -56,7 +56,7 @@ async def lifetime(console: Console, token: str) -> int:
 
 
 @pytest.mark.parametrize("scheme", ["JWT", "Bearer", "jwt", "bearer"])
-async def test_a_token_in_place_of_the_password(
+async def test_token_replaces_the_password(
     client: httpx.AsyncClient, anonymous: httpx.AsyncClient, console: Console, scheme: str
 ) -> None:
     token = (await client.post("/v1/users/authorize")).json()["access_token"]
@@ -68,30 +68,30 @@ async def test_a_token_in_place_of_the_password(
     assert await lifetime(console, renewed) == 900
 
 
-async def test_user_name_and_password_in_the_body(anonymous: httpx.AsyncClient, console: Console) -> None:
-    given = {"username": console.settings.admin_user, "password": PASSWORD}
-    reply = await anonymous.post("/v1/users/authorize", json={**given, "ttl": 60})
+async def test_credentials_can_be_in_the_body(anonymous: httpx.AsyncClient, console: Console) -> None:
+    credentials = {"username": console.settings.admin_user, "password": PASSWORD}
+    reply = await anonymous.post("/v1/users/authorize", json={**credentials, "ttl": 60})
     assert reply.status_code == 200, reply.text
-    told = reply.json()
-    assert told["jwt"] == told["access_token"]
-    assert await lifetime(console, told["jwt"]) == 60
-    header = {"Authorization": f"Bearer {told['jwt']}"}
+    body = reply.json()
+    assert body["jwt"] == body["access_token"]
+    assert await lifetime(console, body["jwt"]) == 60
+    header = {"Authorization": f"Bearer {body['jwt']}"}
     assert (await anonymous.get("/v1/users", headers=header)).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "given", [{"password": "wrong"}, {"username": "nobody", "password": PASSWORD}, {"password": None}]
+    "changes", [{"password": "wrong"}, {"username": "nobody", "password": PASSWORD}, {"password": None}]
 )
-async def test_what_the_body_says_counts_alone(
-    client: httpx.AsyncClient, console: Console, given: dict[str, Any]
+async def test_credentials_in_the_body_take_precedence(
+    client: httpx.AsyncClient, console: Console, changes: dict[str, Any]
 ) -> None:
-    """The header is right."""
-    body = {"username": console.settings.admin_user, "password": PASSWORD, **given}
+    """The credentials in the header are correct."""
+    body = {"username": console.settings.admin_user, "password": PASSWORD, **changes}
     reply = await client.post("/v1/users/authorize", json=body)
     assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
 
 
-async def test_making_a_token_is_audited(client: httpx.AsyncClient, console: Console) -> None:
+async def test_token_creation_is_recorded(client: httpx.AsyncClient, console: Console) -> None:
     await client.post("/v1/users/authorize")
     async with console.store.read() as session:
         (event,) = [e for e in await events.page(session, newest_first=False) if e.type == "login"]
@@ -102,7 +102,7 @@ async def test_making_a_token_is_audited(client: httpx.AsyncClient, console: Con
 
 
 @pytest.mark.parametrize("ttl", [1, 86400])
-async def test_ttl(client: httpx.AsyncClient, console: Console, ttl: int) -> None:
+async def test_ttl_is_used(client: httpx.AsyncClient, console: Console, ttl: int) -> None:
     before = int(time.time())
     reply = await client.post("/v1/users/authorize", json={"ttl": ttl})
     after = time.time()
@@ -112,12 +112,12 @@ async def test_ttl(client: httpx.AsyncClient, console: Console, ttl: int) -> Non
 
 
 @pytest.mark.parametrize("ttl", [0, -1, 86401, "300", 1.5, None, True])
-async def test_bad_ttl(client: httpx.AsyncClient, ttl: object) -> None:
+async def test_invalid_ttl_is_refused(client: httpx.AsyncClient, ttl: object) -> None:
     reply = await client.post("/v1/users/authorize", json={"ttl": ttl})
     assert (reply.status_code, reply.json().get("field")) == (400, "ttl")
 
 
-async def test_tokens_make_no_tokens_and_passwords_renew_none(
+async def test_tokens_cannot_create_and_passwords_cannot_refresh_tokens(
     client: httpx.AsyncClient, anonymous: httpx.AsyncClient
 ) -> None:
     token = (await client.post("/v1/users/authorize")).json()["access_token"]
@@ -127,7 +127,7 @@ async def test_tokens_make_no_tokens_and_passwords_renew_none(
     assert (await anonymous.post("/v1/users/authorize")).status_code == 401
 
 
-async def test_the_list_holds_no_secrets(client: httpx.AsyncClient, console: Console) -> None:
+async def test_list_contains_no_secrets(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.get("/v1/users")
     (user,) = reply.json()
     assert user["email"] == console.settings.admin_user
@@ -142,22 +142,22 @@ async def test_unknown_users_are_404(client: httpx.AsyncClient, uid: str) -> Non
     assert (reply.status_code, reply.json()["error_code"]) == (404, "user_not_exist")
 
 
-async def test_only_administrators_see_users(anonymous: httpx.AsyncClient, viewer: tuple[str, str]) -> None:
+async def test_only_administrators_can_list_users(anonymous: httpx.AsyncClient, viewer: tuple[str, str]) -> None:
     reply = await anonymous.get("/v1/users", auth=viewer)
     assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
     assert (await anonymous.get("/v1/users")).status_code == 401
     assert (await anonymous.get("/v1/session", auth=viewer)).json()["role"] == "cluster_viewer"
 
 
-async def test_a_password_is_verified_once_a_minute_until_it_changes(
+async def test_password_is_verified_once_a_minute_until_it_changes(
     client: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verified = []
-    real = passwords.matching
+    original = passwords.matching
 
     async def counting(password: str, password_hashes: Sequence[str]) -> str | None:
         verified.append(password_hashes)
-        return await real(password, password_hashes)
+        return await original(password, password_hashes)
 
     monkeypatch.setattr(passwords, "matching", counting)
     for _ in range(3):
@@ -166,18 +166,18 @@ async def test_a_password_is_verified_once_a_minute_until_it_changes(
     async with console.store.begin() as session:
         admin = await users.by_email(session, console.settings.admin_user)
         assert admin is not None
-        admin.password_hash = await passwords.hashed("changed meanwhile")
+        admin.password_hash = await passwords.hashed("changed password")
     assert (await client.get("/v1/users")).status_code == 401
     assert len(verified) == 2
 
 
-def test_a_remembered_password_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_password_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     verifier = passwords.Verifier()
     verifier.remember("a", "b", "hash")
     assert verifier.remembers("a", "b", "hash")
-    assert not verifier.remembers("ab", "", "hash"), "parts cannot be shifted into each other"
+    assert not verifier.remembers("ab", "", "hash"), "the boundary between the parts matters"
     assert not verifier.remembers("a", "b", "other hash")
     clock[0] = 61.0
     assert not verifier.remembers("a", "b", "hash")
