@@ -26,27 +26,27 @@ class FakeDirectory:
         self.passwords = {"ann": PASSWORD}
         self.groups: dict[str, list[str]] = {"ann": [SHOP]}
         self.dns: dict[str, str] = {}
-        self.away = ""
-        self.asked: list[str] = []
-        self.looked: list[Directory] = []
+        self.error = ""
+        self.attempts: list[str] = []
+        self.checked: list[Directory] = []
 
     async def look(self, directory: Directory) -> None:
-        self.looked.append(directory)
-        if self.away:
-            raise Unavailable(self.away)
+        self.checked.append(directory)
+        if self.error:
+            raise Unavailable(self.error)
 
     async def authenticate(self, directory: Directory, username: str, password: str) -> Person | None:
-        self.asked.append(username)
+        self.attempts.append(username)
         await asyncio.sleep(0)
-        if self.away:
-            raise Unavailable(self.away)
-        known = username.strip().partition(":")[0].lower()  # more lenient than the name comparison of real directories
-        if self.passwords.get(known) != password:
+        if self.error:
+            raise Unavailable(self.error)
+        name = username.strip().partition(":")[0].lower()  # more lenient than the name comparison of real directories
+        if self.passwords.get(name) != password:
             return None
-        return Person(self.dns.get(known, f"uid={known},ou=people,dc=example,dc=org"), self.groups.get(known, []))
+        return Person(self.dns.get(name, f"uid={name},ou=people,dc=example,dc=org"), self.groups.get(name, []))
 
 
-async def basic(browser: httpx.AsyncClient, username: str = "ann", password: str = PASSWORD) -> int:
+async def basic_auth_status(browser: httpx.AsyncClient, username: str = "ann", password: str = PASSWORD) -> int:
     return (await browser.get("/v1/bdbs", auth=(username, password))).status_code
 
 

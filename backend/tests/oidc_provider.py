@@ -61,7 +61,7 @@ class FakeProvider:
         self.nonce = ""
         self.token: Callable[[], str] = self.id_token
         self.answers: dict[str, Callable[[httpx.Request], httpx.Response | Awaitable[httpx.Response]]] = {}
-        self.asked: list[httpx.Request] = []
+        self.requests: list[httpx.Request] = []
 
     def id_token(self, **other: Any) -> str:
         now = int(time.time())
@@ -73,14 +73,14 @@ class FakeProvider:
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self._answer)
 
-    def seen(self, url: str) -> dict[str, str]:
+    def authorization_query(self, url: str) -> dict[str, str]:
         """Return the query with which the browser arrives at the provider. Its nonce is used in the next token."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         self.nonce = query["nonce"]
         return query
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request)
+        self.requests.append(request)
         path = request.url.path
         if path in self.answers:
             answer = self.answers[path](request)
@@ -97,15 +97,15 @@ class FakeProvider:
         return httpx.Response(404)
 
 
-async def come_back(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> httpx.Response:
+async def sign_in_with_provider(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> httpx.Response:
     """Go to the provider and return to the console. The provider signs in any user."""
     start = await browser.get(START, params={"next": "/databases"})
     assert start.status_code == 303, start.text
-    query = provider.seen(start.headers["location"])
+    query = provider.authorization_query(start.headers["location"])
     return await browser.get(BACK, params={"code": "c", "state": query["state"], **other})
 
 
-def reason(reply: httpx.Response) -> str:
+def error_code_of(reply: httpx.Response) -> str:
     """Return the error code in the redirect to the sign-in page."""
     assert reply.status_code == 303, reply.text
     target = urlsplit(reply.headers["location"])
@@ -113,12 +113,12 @@ def reason(reply: httpx.Response) -> str:
     return parse_qs(target.query)["refused"][0]
 
 
-async def refused(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> str:
+async def refused_sign_in(browser: httpx.AsyncClient, provider: FakeProvider, **other: str) -> str:
     """Expect a refused sign-in, and return its error code."""
-    code = reason(await come_back(browser, provider, **other))
+    code = error_code_of(await sign_in_with_provider(browser, provider, **other))
     assert (await browser.get("/v1/session")).status_code == 401
     return code
 
 
-async def leave(browser: httpx.AsyncClient) -> None:
+async def sign_out(browser: httpx.AsyncClient) -> None:
     assert (await browser.delete("/v1/session", headers={"X-Requested-With": "shardboard"})).status_code < 300

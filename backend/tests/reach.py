@@ -42,7 +42,7 @@ async def databases(client: httpx.AsyncClient, console: Console, nodes: Any) -> 
         assert (await client.post("/v1/benchmarks", json=run)).status_code == 200
 
 
-async def role(client: httpx.AsyncClient, management: str = "db_member", uids: list[int] | None = None) -> int:
+async def create_role(client: httpx.AsyncClient, management: str = "db_member", uids: list[int] | None = None) -> int:
     resources = [{"type": "db", "uids": [OWN] if uids is None else uids}] if uids != [] else []
     reply = await client.post(
         "/v1/roles", json={"name": f"of {uids}", "management": management, "resources": resources}
@@ -53,7 +53,7 @@ async def role(client: httpx.AsyncClient, management: str = "db_member", uids: l
     return uid
 
 
-async def login(client: httpx.AsyncClient, name: str, **fields: Any) -> dict[str, str]:
+async def create_user(client: httpx.AsyncClient, name: str, **fields: Any) -> dict[str, str]:
     reply = await client.post("/v1/users", json={"email": name, "password": PASSWORD, **fields})
     assert reply.status_code == 200, reply.text
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()}

@@ -258,7 +258,7 @@ def test_full_disk_is_an_error_only_without_a_valid_certificate(
         Authority.load(settings)
 
 
-def test_client_and_agent_certificates_are_valid_since_the_start_of_the_ca(settings: Settings) -> None:
+def test_client_and_agent_certificates_are_valid_from_the_start_of_the_ca(settings: Settings) -> None:
     """A machine whose clock is wrong can still accept them."""
     authority = Authority.load(settings)
     begins = x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_before_utc

@@ -21,20 +21,20 @@ ADDRESS = "127.0.0.1"
 
 
 @pytest.fixture
-def answering() -> asyncio.Event:
-    """Event that `/later` waits for."""
+def reply_allowed() -> asyncio.Event:
+    """Event that `/later` waits for before it replies."""
     return asyncio.Event()
 
 
 @pytest.fixture
-async def port(answering: asyncio.Event) -> AsyncIterator[int]:
+async def port(reply_allowed: asyncio.Event) -> AsyncIterator[int]:
     """Port of a server that returns the body of a request."""
 
     async def echo(request: Request) -> PlainTextResponse:
         return PlainTextResponse(await request.body())
 
     async def later(_: Request) -> PlainTextResponse:
-        await answering.wait()
+        await reply_allowed.wait()
         return PlainTextResponse("here")
 
     app = Starlette(routes=[Route("/", echo, methods=["POST"]), Route("/later", later)])
@@ -130,14 +130,14 @@ async def test_slowly_sent_header_is_disconnected(port: int) -> None:
 
 
 @pytest.mark.usefixtures("short_timeouts")
-async def test_slow_responses_are_not_disconnected(port: int, answering: asyncio.Event) -> None:
+async def test_slow_responses_are_not_disconnected(port: int, reply_allowed: asyncio.Event) -> None:
     reader, writer = await connect(port, "127.0.0.2")
     writer.write(b"GET /later HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     for _ in range(2):  # wait for two header timeouts
         late, other = await connect(port, "127.0.0.3")
         await read_until_closed(late)
         other.close()
-    answering.set()
+    reply_allowed.set()
     assert (await reader.read()).endswith(b"here")
     writer.close()
 

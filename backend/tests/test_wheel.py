@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 UNSHARE = ("unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
-# Isolated mode ignores the environment, and the given path comes before the editable installation of the checkout.
+# Only the editable installation refers to the checkout, and the given path takes precedence over it.
 IMPORT_ALL = textwrap.dedent("""
     import importlib, json, pkgutil, sys
 
@@ -26,7 +26,7 @@ IMPORT_ALL = textwrap.dedent("""
             importlib.import_module(module.name)
     print(json.dumps([shardboard.__file__]))
 """)
-# Runs in a separate network namespace, because the demo uses fixed addresses.
+# Run in a separate network namespace, because the demo uses fixed addresses.
 RUN_DEMO = textwrap.dedent("""
     import json, os, signal, subprocess, sys, time
     from pathlib import Path
@@ -40,14 +40,14 @@ RUN_DEMO = textwrap.dedent("""
     def answer(path):
         assert demo.poll() is None, f"the demo ended: {demo.returncode}"
         try:
-            who = json.loads(login.read_text())
-            reply = httpx.get("http://localhost:8080" + path, auth=(who["user"], who["password"]))
+            account = json.loads(login.read_text())
+            reply = httpx.get("http://localhost:8080" + path, auth=(account["user"], account["password"]))
             return reply if reply.status_code == 200 else None
         except (OSError, ValueError, httpx.TransportError):
             return None
 
-    def until(look):
-        while not (found := look()):
+    def until(condition):
+        while not (found := condition()):
             time.sleep(0.1)
         return found
 
@@ -77,7 +77,7 @@ def environment(tmp_path: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     subprocess.run([*PIP, "--python", made / "bin" / "python", "install", "--no-deps", wheel], check=True)
-    # A .pth file in that directory adds the checkout, but Python reads such files only in the site-packages of its own environment.
+    # In that directory a .pth file adds the checkout, but Python ignores .pth files outside the site-packages of the environment.
     (site,) = made.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return made

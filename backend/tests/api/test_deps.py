@@ -87,7 +87,8 @@ async def test_failed_commit_is_not_reported_as_success(probe: httpx.AsyncClient
 async def test_wrong_password_in_a_writing_request_causes_no_deadlock(
     probe: httpx.AsyncClient, console: Console
 ) -> None:
-    """The failure is counted in a separate transaction, before the one of the request takes SQLite's write lock."""
+    """The failure is counted in a separate transaction. Within the transaction of the request it would wait for SQLite's write
+    lock."""
     reply = await probe.post("/write", auth=(console.settings.admin_user, "wrong password"), timeout=5)
     assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
     async with console.store.read() as session:

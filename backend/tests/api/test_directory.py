@@ -5,8 +5,17 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.directory import DBA, PASSWORD, SETTINGS, SHOP, FakeDirectory, basic, event_descriptions, log_in
-from backend.tests.oidc_provider import leave
+from backend.tests.directory import (
+    DBA,
+    PASSWORD,
+    SETTINGS,
+    SHOP,
+    FakeDirectory,
+    basic_auth_status,
+    event_descriptions,
+    log_in,
+)
+from backend.tests.oidc_provider import sign_out
 
 from shardboard.api.gate import gate
 from shardboard.console import Console
@@ -43,7 +52,7 @@ async def test_unknown_directory_users_are_refused(
     reply = await log_in(browser, username, password)
     assert reply.status_code in (400, 401)
     assert len((await client.get("/v1/users")).json()) == 1
-    assert directory.asked == ([username] if password and username in ("ann", "bob") else [])
+    assert directory.attempts == ([username] if password and username in ("ann", "bob") else [])
 
 
 async def test_local_users_are_not_authenticated_by_the_directory(
@@ -53,7 +62,7 @@ async def test_local_users_are_not_authenticated_by_the_directory(
     directory.passwords[admin] = "theirs"
     for name in (admin, admin.upper()):
         assert (await log_in(browser, name, "theirs")).status_code == 401
-    assert directory.asked == []
+    assert directory.attempts == []
 
 
 async def test_role_is_updated_from_groups_at_every_sign_in(
@@ -67,12 +76,12 @@ async def test_role_is_updated_from_groups_at_every_sign_in(
     assert (reply.status_code, reply.json()["error_code"]) == (403, "no_role")
     assert (await browser.get("/v1/session")).status_code == 401, "the earlier session has ended as well"
     for _ in range(3):
-        assert await basic(other_network) == 403
+        assert await basic_auth_status(other_network) == 403
     assert len(await event_descriptions(client, "no directory group provides a role")) == 1, (
         "repeated requests of a program are recorded once"
     )
     directory.groups["ann"] = [SHOP]
-    assert await basic(other_network) == 200
+    assert await basic_auth_status(other_network) == 200
     directory.groups["ann"] = []
     assert (await log_in(browser)).status_code == 403
     assert len(await event_descriptions(client, "no directory group provides a role")) == 2
@@ -81,13 +90,13 @@ async def test_role_is_updated_from_groups_at_every_sign_in(
 async def test_cached_password_creates_no_session_or_token(
     client: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    assert await basic(other_network) == 200
+    assert await basic_auth_status(other_network) == 200
     del directory.passwords["ann"]
-    assert await basic(other_network) == 200, "within the cache time for programs"
+    assert await basic_auth_status(other_network) == 200, "within the cache time for programs"
     assert (await log_in(other_network)).status_code == 401
     assert (await other_network.post("/v1/users/authorize", auth=("ann", PASSWORD))).status_code == 401
     assert (await client.put("/v1/cluster/ldap", json={"cache_ttl": 60})).status_code == 200
-    assert await basic(other_network) == 401, "changing the cache time clears the cache"
+    assert await basic_auth_status(other_network) == 401, "changing the cache time clears the cache"
 
 
 async def test_token_of_a_directory_user_cannot_be_refreshed(
@@ -110,7 +119,7 @@ async def test_sessions_end_when_a_name_refers_to_another_entry(
     assert (other["uid"], other["role"]) == (uid, "admin")
     assert (await browser.get("/v1/session")).status_code == 401
     assert len(await event_descriptions(client, "another entry")) == 1
-    await leave(other_network)
+    await sign_out(other_network)
     assert (await log_in(other_network)).status_code == 200
     assert len(await event_descriptions(client, "another entry")) == 1
 
@@ -120,9 +129,9 @@ async def test_correct_password_of_a_program_is_cached(
 ) -> None:
     for _ in range(3):
         assert (await other_network.get("/v1/bdbs", auth=("ann", PASSWORD))).status_code == 200
-    assert directory.asked == ["ann"]
+    assert directory.attempts == ["ann"]
     assert (await other_network.get("/v1/bdbs", auth=("ann", "x"))).status_code == 401
-    assert directory.asked == ["ann", "ann"]
+    assert directory.attempts == ["ann", "ann"]
 
 
 async def test_different_names_of_one_entry_are_one_user(
@@ -133,22 +142,22 @@ async def test_different_names_of_one_entry_are_one_user(
     directory.dns["ann@example.org"] = "UID=ann,ou=people,dc=example,dc=org"
     first, second = (await log_in(browser)).json(), (await log_in(other_network, "ann@example.org")).json()
     assert first["uid"] == second["uid"]
-    await leave(other_network)
+    await sign_out(other_network)
     assert (await log_in(other_network, "ANN")).json()["uid"] == first["uid"]
     assert len((await client.get("/v1/users")).json()) == 2
-    await leave(other_network)
-    directory.asked.clear()
+    await sign_out(other_network)
+    directory.attempts.clear()
     for _ in range(3):
-        assert await basic(other_network, "Ann@example.org") == 200
-    assert directory.asked == ["Ann@example.org"], "it is cached like any other name"
+        assert await basic_auth_status(other_network, "Ann@example.org") == 200
+    assert directory.attempts == ["Ann@example.org"], "it is cached like any other name"
     for name in ("ann", "ann@example.org", "ann", "ann@example.org", "ann"):
-        assert await basic(other_network, name, "x") == 401
-    directory.asked.clear()
+        assert await basic_auth_status(other_network, name, "x") == 401
+    directory.attempts.clear()
     for name in ("ann", "ann@example.org"):
-        assert await basic(other_network, name) == 401, "failures with one name count for the other"
-    assert directory.asked == []
+        assert await basic_auth_status(other_network, name) == 401, "failures with one name count for the other"
+    assert directory.attempts == []
     assert (await client.delete(f"/v1/users/{first['uid']}")).status_code == 200
-    assert await basic(other_network, "ann@example.org") == 200, "a new user with this name"
+    assert await basic_auth_status(other_network, "ann@example.org") == 200, "a new user with this name"
 
 
 async def test_concurrent_first_sign_ins_create_one_user(
@@ -165,27 +174,27 @@ async def test_locked_out_clients_do_not_reach_the_directory(
     """For a name without a user, and for one that signed in before."""
     directory.passwords["bob"], directory.groups["bob"] = "bobpass", [SHOP]
     assert (await log_in(other_network)).status_code == 200
-    await leave(other_network)
-    directory.asked.clear()
+    await sign_out(other_network)
+    directory.attempts.clear()
     for name, right in (("bob", "bobpass"), ("ann", PASSWORD)):
         for _ in range(5):
             assert (await log_in(browser, name, "x")).status_code == 401
         assert (await log_in(browser, name, right)).status_code == 401, (
             "the same reply, without a request to the directory"
         )
-        assert directory.asked.count(name) == 5
+        assert directory.attempts.count(name) == 5
         assert (await log_in(other_network, name, right)).status_code == 200, "other networks are not locked out"
 
 
 async def test_unavailable_directory_is_reported(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
 ) -> None:
-    directory.away = "The directory is unreachable: x."
+    directory.error = "The directory is unreachable: x."
     reply = await log_in(browser)
     assert (reply.status_code, reply.json()["error_code"]) == (503, "ldap_unavailable")
     assert "is unreachable" not in reply.text, "the details are for operators"
     events = [each["description"] for each in (await client.get("/v1/logs")).json()]
-    assert directory.away in events
+    assert directory.error in events
     assert (await client.get("/v1/bdbs")).status_code == 200, "users with a local password do not need it"
     reply = await client.put("/v1/cluster/ldap", json=SETTINGS)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "ldap_unavailable")
@@ -220,12 +229,12 @@ async def test_directory_users_have_no_local_password(
         ):
             reply = await caller.request(method, path, json=body, headers=headers)
             assert (reply.status_code, reply.json()["error_code"]) == (406, "no_password"), (method, path)
-    directory.asked.clear()
+    directory.attempts.clear()
     deleted = {"username": "ann", "old_password": PASSWORD}
     assert (await client.request("DELETE", "/v1/users/password", json=deleted)).status_code == 406
     reply = await browser.request("DELETE", "/v1/users/second_factor", json={"password": PASSWORD}, headers=from_web_ui)
     assert reply.status_code == 406
-    assert directory.asked == []
+    assert directory.attempts == []
     change = {"auth_method": "regular", "password": new}
     assert (await client.put(f"/v1/users/{uid}", json=change)).status_code == 200, "an administrator converts the user"
     assert (await log_in(browser)).status_code == 401
@@ -258,4 +267,4 @@ async def test_metrics_authenticate_once(
     async with console.store.begin() as session:
         (await cluster.load_for_update(session)).policy = {"metrics_auth": True}
     assert (await other_network.get("/metrics", auth=("ann", "x"))).status_code == 401
-    assert directory.asked == ["ann"]
+    assert directory.attempts == ["ann"]

@@ -141,7 +141,7 @@ async def test_existing_users_that_differ_only_in_case_stay_separate(
         {"password_hash": HUGE},
         {"last_login": datetime(1, 1, 1, tzinfo=UTC)},
     ],
-    # Without fixture-specific values: the ids must be the same in every worker that collects them.
+    # Values are shortened, because the ids must be identical in all workers that collect the tests.
     ids=lambda columns: ",".join(f"{name}={str(value)[:5]}" for name, value in columns.items()),
 )
 async def test_users_with_invalid_rows_do_not_affect_others(

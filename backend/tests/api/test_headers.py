@@ -95,7 +95,7 @@ async def test_every_reply_has_security_headers(
     assert not re.search(r"Traceback|site-packages|root:x:", reply.text)
 
 
-async def test_page_is_revalidated_but_assets_are_cached(browser: httpx.AsyncClient) -> None:
+async def test_web_ui_is_revalidated_but_its_assets_are_cached(browser: httpx.AsyncClient) -> None:
     assert (await browser.get("/")).headers["cache-control"] == "no-cache"
     assert (await browser.get("/nodes")).text == INDEX
     assert "immutable" in (await browser.get("/assets/app-1a2b.js")).headers["cache-control"]
@@ -120,7 +120,7 @@ async def test_session_cookie_is_restricted_to_the_web_ui(browser: httpx.AsyncCl
     assert value.partition("=")[2] not in reply.text
 
 
-def test_page_has_no_inline_or_external_scripts() -> None:
+def test_web_ui_has_no_inline_or_external_scripts() -> None:
     """The content security policy forbids them, so they would not run."""
     source = (Path(__file__).parents[3] / "frontend" / "index.html").read_text()
     assert re.findall(r"<script(?![^>]*\bsrc=)", source) == []

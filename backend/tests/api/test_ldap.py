@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.directory import SETTINGS, FakeDirectory, basic, log_in
+from backend.tests.directory import SETTINGS, FakeDirectory, basic_auth_status, log_in
 from sqlalchemy import text
 
 from shardboard.console import Console
@@ -19,7 +19,7 @@ async def test_bind_password_is_stored_and_never_returned(
     ldap = (await client.get("/v1/cluster/ldap")).json()
     assert ldap["bind_pass"] == "***"
     assert (await client.put("/v1/cluster/ldap", json=ldap)).status_code == 200, "clients send the complete object back"
-    assert directory.looked[-1].bind_pass == SETTINGS["bind_pass"]
+    assert directory.checked[-1].bind_pass == SETTINGS["bind_pass"]
     async with console.store.read() as session:
         assert (await cluster.load(session)).ldap is not None
         assert SETTINGS["bind_pass"] not in str((await session.execute(text("SELECT ldap FROM cluster"))).scalar_one())
@@ -103,10 +103,10 @@ async def test_changing_the_directory_ends_sessions_and_clears_the_cache(
     change: dict[str, Any],
 ) -> None:
     await log_in(browser)
-    assert await basic(other_network) == 200
+    assert await basic_auth_status(other_network) == 200
     assert (await client.put("/v1/cluster/ldap", json={"directory_timeout_s": 9})).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 200
     directory.passwords.clear()
     assert (await client.put("/v1/cluster/ldap", json=change)).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
-    assert await basic(other_network) == 401
+    assert await basic_auth_status(other_network) == 401

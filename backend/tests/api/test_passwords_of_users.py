@@ -222,9 +222,8 @@ async def test_data_hashes_of_all_passwords_are_known(
         async with console.store.read() as session:
             return {each for user in (await data_users.allowed(session))[1] for each in user.passwords_sha256}
 
-    assert await data_hashes() == {
-        data_users.digest(NEW)
-    }  # the first password was set before the user had access to a database
+    # The first password was set before the user had access to a database.
+    assert await data_hashes() == {data_users.digest(NEW)}
     assert await can_sign_in(console, OLD)
     assert await data_hashes() == {data_users.digest(OLD), data_users.digest(NEW)}
     await send(client, "DELETE", username=ANN["email"], old_password=OLD)

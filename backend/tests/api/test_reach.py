@@ -7,7 +7,7 @@ import httpx
 import pytest
 from backend.tests.api.test_roles import is_allowed
 from backend.tests.application import app_of
-from backend.tests.reach import FOREIGN, OWN, SECRET, browser, databases, login, role
+from backend.tests.reach import FOREIGN, OWN, SECRET, browser, create_role, create_user, databases
 
 from shardboard.console import Console
 from shardboard.orders import queue
@@ -68,8 +68,8 @@ def path_for(path: str, bdb_uid: int, uids: dict[str, str]) -> str | None:
 async def test_every_operation_on_own_and_other_databases(
     client: httpx.AsyncClient, console: Console, management: str
 ) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client, management)])
-    free = await login(client, "free", role=management)
+    limited = await create_user(client, "limited", role_uids=[await create_role(client, management)])
+    free = await create_user(client, "free", role=management)
     own, foreign = await related_uids(console, OWN), await related_uids(console, FOREIGN)
     paths = app_of(console).openapi()["paths"]
     calls = [
@@ -102,7 +102,7 @@ async def test_every_operation_on_own_and_other_databases(
 async def test_no_reply_contains_data_of_another_database(
     client: httpx.AsyncClient, console: Console, management: str
 ) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client, management)])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client, management)])
     own = await related_uids(console, OWN)
     answered = 0
     async with browser(console) as opened:
@@ -130,7 +130,7 @@ async def test_no_reply_contains_data_of_another_database(
 async def test_bodies_and_queries_with_another_database_are_refused(
     client: httpx.AsyncClient, console: Console
 ) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client)])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     own, foreign = await related_uids(console, OWN), await related_uids(console, FOREIGN)
     both = [own["/shards/"], foreign["/shards/"]]
     run = {"name": "run", "bdb_uid": FOREIGN, "workload": {"test_time": 10}}
@@ -163,7 +163,7 @@ async def test_bodies_and_queries_with_another_database_are_refused(
 async def test_many_actions_of_other_databases_do_not_hide_own_actions(
     client: httpx.AsyncClient, console: Console
 ) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client)])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     async with console.store.begin() as session:
         await cluster.load_for_update(session)
         for _ in range(actions.MOST):
@@ -177,7 +177,7 @@ async def test_many_actions_of_other_databases_do_not_hide_own_actions(
 
 
 async def test_alarms_of_nodes_are_visible(client: httpx.AsyncClient, console: Console) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client)])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     async with console.store.begin() as session:
         for type_, text in (("alarm_storage_full", "Node 1 is full."), (events.LOOP_FAILED, f"{SECRET} fails.")):
             events.record(session, type_, text, node_uid=1, source="node", severity="ERROR", details={"open": True})
@@ -189,7 +189,7 @@ async def test_alarms_of_nodes_are_visible(client: httpx.AsyncClient, console: C
 
 
 async def test_metrics_require_access_to_all_databases(client: httpx.AsyncClient, console: Console) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client)])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     transport = httpx.ASGITransport(app=app_of(console), client=("10.0.0.9", 1))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
         assert (await other_network.get("/metrics", headers=limited)).status_code == 403

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.reach import FOREIGN, OWN, PASSWORD, browser, databases, login, role
+from backend.tests.reach import FOREIGN, OWN, PASSWORD, browser, create_role, create_user, databases
 
 from shardboard.console import Console
 from shardboard.state import shards
@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 
 async def test_changed_access_of_a_role_takes_effect_immediately(client: httpx.AsyncClient, console: Console) -> None:
-    uid = await role(client)
-    limited = await login(client, "limited", role_uids=[uid])
+    uid = await create_role(client)
+    limited = await create_user(client, "limited", role_uids=[uid])
     created = await client.post("/v1/service_tokens", json={"name": "robot", "role_uids": [uid]})
     token = {"Authorization": f"Bearer {created.json()['token']}"}
     assert (created.json()["role"], created.json()["role_uids"]) == ("db_member", [uid])
@@ -40,15 +40,15 @@ async def test_changed_access_of_a_role_takes_effect_immediately(client: httpx.A
 
 
 async def token_role(client: httpx.AsyncClient) -> int:
-    uid = await role(client, "db_viewer", [FOREIGN])
+    uid = await create_role(client, "db_viewer", [FOREIGN])
     await client.post("/v1/service_tokens", json={"name": "robot 2", "role_uids": [uid]})
     return uid
 
 
 async def test_role_gains_no_access_when_a_database_is_deleted(client: httpx.AsyncClient, console: Console) -> None:
-    uid = await role(client)
+    uid = await create_role(client)
     complete = (await client.get(f"/v1/roles/{uid}")).json()
-    limited = await login(client, "limited", role_uids=[uid])
+    limited = await create_user(client, "limited", role_uids=[uid])
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Bdb, OWN))
     assert (await client.put(f"/v1/roles/{uid}", json={"name": "renamed"})).json()["resources"] == [
@@ -84,7 +84,7 @@ async def test_invalid_resources_are_refused(client: httpx.AsyncClient, fields: 
 
 
 async def test_management_of_a_limited_role_cannot_be_a_cluster_role(client: httpx.AsyncClient) -> None:
-    uid = await role(client)
+    uid = await create_role(client)
     reply = await client.put(f"/v1/roles/{uid}", json={"management": "cluster_member"})
     assert (reply.status_code, reply.json()["field"]) == (406, "resources")
     assert (await client.get(f"/v1/roles/{uid}")).json()["management"] == "db_member"
@@ -93,7 +93,7 @@ async def test_management_of_a_limited_role_cannot_be_a_cluster_role(client: htt
 
 
 async def test_session_lists_accessible_databases(client: httpx.AsyncClient, console: Console) -> None:
-    await login(client, "limited", role_uids=[await role(client)])
+    await create_user(client, "limited", role_uids=[await create_role(client)])
     async with browser(console) as opened:
         form = {"username": "limited", "password": PASSWORD}
         assert (await opened.post("/v1/session", json=form)).json()["bdbs"] == [OWN]
@@ -102,8 +102,8 @@ async def test_session_lists_accessible_databases(client: httpx.AsyncClient, con
 
 
 async def test_setting_the_same_management_role_keeps_the_limit(client: httpx.AsyncClient, console: Console) -> None:
-    uid = await role(client)
-    limited = await login(client, "limited", role_uids=[uid])
+    uid = await create_role(client)
+    limited = await create_user(client, "limited", role_uids=[uid])
     user = next(each for each in (await client.get("/v1/users")).json() if each["email"] == "limited")
     reply = await client.put(f"/v1/users/{user['uid']}", json={"name": "x", "role": "db_member"})
     assert (reply.status_code, reply.json()["role_uids"]) == (200, [uid])
@@ -117,7 +117,7 @@ async def test_setting_the_same_management_role_keeps_the_limit(client: httpx.As
 
 
 async def test_uid_referenced_by_a_role_is_not_reused(client: httpx.AsyncClient, console: Console) -> None:
-    uid = await role(client)
+    uid = await create_role(client)
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Bdb, OWN))
         for row in await shards.of_bdb(session, OWN):
@@ -131,8 +131,8 @@ async def test_uid_referenced_by_a_role_is_not_reused(client: httpx.AsyncClient,
 
 
 async def test_roles_of_other_databases_are_hidden(client: httpx.AsyncClient, console: Console) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client)])
-    both, foreign = await role(client, uids=[OWN, FOREIGN]), await role(client, uids=[FOREIGN])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client)])
+    both, foreign = await create_role(client, uids=[OWN, FOREIGN]), await create_role(client, uids=[FOREIGN])
     async with browser(console) as opened:
         visible = {each["uid"]: each for each in (await opened.get("/v1/roles", headers=limited)).json()}
         assert foreign not in visible

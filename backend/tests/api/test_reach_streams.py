@@ -10,7 +10,7 @@ import httpx
 import pytest
 from backend.tests.api.test_stream import Frames, open_stream
 from backend.tests.collectors.samples import sample, shard
-from backend.tests.reach import FOREIGN, OWN, SECRET, browser, databases, login, role
+from backend.tests.reach import FOREIGN, OWN, SECRET, browser, create_role, create_user, databases
 from starlette.requests import Request
 
 from shardboard.api import stream
@@ -122,7 +122,7 @@ async def test_stream_reports_only_changes_to_accessible_objects(console: Consol
 async def test_history_contains_only_accessible_databases(
     client: httpx.AsyncClient, console: Console, topic: str, uids: str, expected: set[str]
 ) -> None:
-    limited = await login(client, "limited", role_uids=[await role(client)])
+    limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     now, names = int(time.time()) - 5, TOPICS[topic]
     stored = {"cluster": [0], "flash": [0, 1, 2], "endpoints": [endpoints.number(bdb, 1) for bdb in (OWN, FOREIGN)]}
     numbers = stored.get(topic, [1, 2])
@@ -149,7 +149,7 @@ async def test_action_requires_access_to_all_its_databases(
         uid = move.uid
     roles = {"narrow": [OWN], "wide": [OWN, FOREIGN]}
     for name, uids in roles.items():
-        headers = await login(client, name, role_uids=[await role(client, uids=uids)])
+        headers = await create_user(client, name, role_uids=[await create_role(client, uids=uids)])
         stream: Frames = await open_stream(reader(set(uids)), ("nodes",))
         assert [(await stream.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
         first = asyncio.create_task(stream.next_change())

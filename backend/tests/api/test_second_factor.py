@@ -37,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 @pytest.fixture
-def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def stopped_lockout_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop the clock of lockouts, because the first one lasts only one second."""
     start = datetime.now(UTC)
     stopped_clock = SimpleNamespace(now=lambda _zone: start, fromtimestamp=datetime.fromtimestamp)
@@ -121,7 +121,7 @@ async def test_invalid_codes_are_refused_and_counted(
     assert failures.count == 1
 
 
-@pytest.mark.usefixtures("no_time_passes")
+@pytest.mark.usefixtures("stopped_lockout_clock")
 async def test_guessing_codes_is_locked_out(browser: httpx.AsyncClient, clock: SimpleNamespace) -> None:
     """The lockout also applies to the correct password and code."""
     secret, _ = await enable(browser, clock)
@@ -131,11 +131,11 @@ async def test_guessing_codes_is_locked_out(browser: httpx.AsyncClient, clock: S
     assert (await log_in(browser, code=code_of(secret, clock.now)))[0] == 401
 
 
-@pytest.mark.usefixtures("no_time_passes")
+@pytest.mark.usefixtures("stopped_lockout_clock")
 async def test_guessing_from_many_networks_locks_codes_but_not_recovery_codes(
     browser: httpx.AsyncClient, console: Console, clock: SimpleNamespace, ann: int
 ) -> None:
-    """An attacker who guesses codes must know the password; nobody else can cause this lockout."""
+    """An attacker who guesses codes must know the password, so others cannot cause this lockout."""
     secret, codes = await enable(browser, clock)
     clock.now += 3600
     app = app_of(console)

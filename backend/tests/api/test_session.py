@@ -346,9 +346,8 @@ async def test_repeated_failures_are_summarized_in_the_log(
         return None
 
     monkeypatch.setattr("shardboard.services.passwords.matching", wrong)
-    monkeypatch.setattr(
-        logins, "time", SimpleNamespace(monotonic=lambda: 1000.0)
-    )  # independent of the speed of the machine
+    # With a stopped clock the test does not depend on the speed of the machine.
+    monkeypatch.setattr(logins, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     for n in range(60):
         await log_in(browser, {"username": f"user{n}", "password": "wrong password"})
     assert len(await events_of(console, "authentication_err")) == 20

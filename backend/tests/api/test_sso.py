@@ -8,7 +8,17 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 from backend.tests.application import app_of
-from backend.tests.oidc_provider import BACK, COOKIE, SETTINGS, START, FakeProvider, come_back, leave, reason, refused
+from backend.tests.oidc_provider import (
+    BACK,
+    COOKIE,
+    SETTINGS,
+    START,
+    FakeProvider,
+    error_code_of,
+    refused_sign_in,
+    sign_in_with_provider,
+    sign_out,
+)
 
 from shardboard.console import Console
 from shardboard.services import tokens
@@ -27,7 +37,7 @@ async def test_user_of_the_provider_is_signed_in(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     assert (await browser.get("/v1/session/sso")).json() == {"name": "Example"}
-    reply = await come_back(browser, provider)
+    reply = await sign_in_with_provider(browser, provider)
     assert (reply.status_code, reply.headers["location"]) == (303, "/databases")
     session = (await browser.get("/v1/session")).json()
     assert (session["username"], session["role"], session["auth_method"]) == ("ann@example.org", "db_member", "sso")
@@ -41,18 +51,18 @@ async def test_user_of_the_provider_is_signed_in(
 
 async def test_reply_to_another_attempt_is_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     for params in ({"code": "c"}, {"code": "c", "state": "x"}, {"state": "é"}):
-        assert reason(await browser.get(BACK, params=params)) == "too_late"
+        assert error_code_of(await browser.get(BACK, params=params)) == "too_late"
     start = await browser.get(START)
-    cookie, state = start.cookies[COOKIE], provider.seen(start.headers["location"])["state"]
+    cookie, state = start.cookies[COOKIE], provider.authorization_query(start.headers["location"])["state"]
     for wrong in ("", "x", state + "x"):
         browser.cookies.set(COOKIE, cookie, domain="console.local")
         reply = await browser.get(BACK, params={"code": "c", "state": wrong})
         assert reply.request.headers["cookie"] == f"{COOKIE}={cookie}"
-        assert reason(reply) == "too_late"
+        assert error_code_of(reply) == "too_late"
     browser.cookies.clear()
     reply = await browser.get(BACK, params={"code": "c", "state": state})
-    assert reason(reply) == "too_late", "a reply in a browser that has not started to sign in"
-    assert not [each for each in provider.asked if each.url.path == "/token"], "no request was sent to the provider"
+    assert error_code_of(reply) == "too_late", "a reply in a browser that has not started to sign in"
+    assert not [each for each in provider.requests if each.url.path == "/token"], "no request was sent to the provider"
     browser.cookies.set(COOKIE, cookie, domain="console.local")
     reply = await browser.get(BACK, params={"code": "c", "state": state})
     assert (reply.status_code, reply.headers["location"]) == (303, "/")
@@ -70,15 +80,15 @@ async def test_other_sealed_cookies_are_refused(
         browser.cookies.set(COOKIE, cookie, domain="console.local")
         reply = await browser.get(BACK, params={"code": "c", "state": "s"})
         assert reply.request.headers["cookie"] == f"{COOKIE}={cookie}"
-        assert reason(reply) == "too_late"
-    assert not [each for each in provider.asked if each.url.path == "/token"]
+        assert error_code_of(reply) == "too_late"
+    assert not [each for each in provider.requests if each.url.path == "/token"]
 
 
 async def test_refusal_of_the_provider_is_recorded(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     start = await browser.get(START)
-    state = provider.seen(start.headers["location"])["state"]
+    state = provider.authorization_query(start.headers["location"])["state"]
     reply = await browser.get(BACK, params={"error": "access_denied", "state": state})
     assert "refused=provider_refused" in reply.headers["location"]
     [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "authentication_err"]
@@ -90,7 +100,7 @@ async def test_refusal_of_the_provider_is_recorded(
 async def test_missing_claims_are_read_from_userinfo(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     provider.claims = {}
     provider.info = {"email": "bob@example.org", "groups": "admins", "iss": "https://evil.example.org"}
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     session = (await browser.get("/v1/session")).json()
     assert (session["username"], session["role"]) == ("bob@example.org", "admin")
 
@@ -98,21 +108,21 @@ async def test_missing_claims_are_read_from_userinfo(browser: httpx.AsyncClient,
 async def test_role_is_updated_from_groups_at_every_sign_in(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     provider.claims["groups"] = ["other", "shop", "admins"]
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["role"] == "admin", (
         "the first match in the settings, not in the claim"
     )
     provider.claims["groups"] = ["other"]
     async with new_browser(console) as second:
         provider.claims["groups"] = ["admins"]
-        await come_back(second, provider)
+        await sign_in_with_provider(second, provider)
         provider.claims["groups"] = ["other"]
-        assert await refused(browser, provider) == "no_role", "signed out in this browser"
+        assert await refused_sign_in(browser, provider) == "no_role", "signed out in this browser"
         assert (await second.get("/v1/session")).status_code == 401, "and in all others"
     assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "default_role_uid": 5})).status_code == 200
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["role"] == "db_viewer"
 
 
@@ -140,7 +150,7 @@ async def test_insufficient_claims_are_refused(
     browser: httpx.AsyncClient, provider: FakeProvider, claims: dict[str, Any], code: str
 ) -> None:
     provider.claims |= claims
-    assert await refused(browser, provider) == code
+    assert await refused_sign_in(browser, provider) == code
 
 
 async def test_users_with_a_password_are_never_signed_in_by_the_provider(
@@ -149,18 +159,18 @@ async def test_users_with_a_password_are_never_signed_in_by_the_provider(
     admin = (await client.get("/v1/users/1")).json()["email"]
     for name in (admin, admin.upper()):
         provider.claims["email"] = name
-        assert await refused(browser, provider) == "local_user"
+        assert await refused_sign_in(browser, provider) == "local_user"
 
 
 async def test_user_belongs_to_the_first_account_with_the_name(
     console: Console, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    await come_back(browser, provider)
-    await leave(browser)
+    await sign_in_with_provider(browser, provider)
+    await sign_out(browser)
     provider.token = lambda: provider.id_token(sub="666")
-    assert await refused(browser, provider) == "other_account"
+    assert await refused_sign_in(browser, provider) == "other_account"
     provider.token = lambda: provider.id_token(email="renamed@example.org")
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["username"] == "ann@example.org", (
         "users are identified by the account, not by its name"
     )
@@ -170,19 +180,19 @@ async def test_users_must_exist_if_groups_give_no_roles(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     assert (await client.put("/v1/cluster/oidc", json={**SETTINGS, "roles": []})).status_code == 200
-    assert await refused(browser, provider) == "no_such_user"
+    assert await refused_sign_in(browser, provider) == "no_such_user"
     created = await client.post(
         "/v1/users", json={"email": "ann@example.org", "auth_method": "sso", "role": "cluster_viewer"}
     )
     assert (created.status_code, created.json()["auth_method"]) == (200, "sso")
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["role"] == "cluster_viewer"
 
 
 async def test_sso_users_have_no_password(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     async with console.store.read() as session:
         user = await users.by_email(session, "ann@example.org")
         assert user is not None
@@ -222,14 +232,14 @@ async def test_authentication_method_of_a_user_is_changed(
     assert (await client.put(f"/v1/users/{uid}", json={"auth_method": "sso"})).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401, "signed out"
     assert (await browser.post("/v1/session", json=form)).status_code == 401
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["uid"] == uid
     reply = await client.put(f"/v1/users/{uid}", json={"auth_method": "regular"})
     assert (reply.status_code, reply.json()["field"]) == (406, "password")
     change = {"auth_method": "regular", "password": body["password"]}
     assert (await client.put(f"/v1/users/{uid}", json=change)).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
-    assert await refused(browser, provider) == "local_user"
+    assert await refused_sign_in(browser, provider) == "local_user"
     assert (await browser.post("/v1/session", json=form)).status_code == 200
 
 
@@ -237,7 +247,7 @@ async def test_last_administrator_with_a_password_is_kept(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     provider.claims["groups"] = ["admins"]
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     uid = (await browser.get("/v1/session")).json()["uid"]
     from_web_ui = {"X-Requested-With": "shardboard"}
     for change in ({"role": "db_viewer"}, {"auth_method": "sso"}):
@@ -250,11 +260,11 @@ async def test_last_administrator_with_a_password_is_kept(
         "the own account cannot be converted"
     )
     provider.claims["groups"] = ["shop"]
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["role"] == "db_member", "other administrators can lose the role"
     async with console.store.begin() as session:
         await user_service.set_admin(session, "ann@example.org", "correct horse battery")
-    assert await refused(browser, provider) == "local_user", "converted on the console's machine"
+    assert await refused_sign_in(browser, provider) == "local_user", "converted on the console's machine"
     assert (await client.put("/v1/users/1", json={"role": "db_viewer"})).status_code == 200
 
 
@@ -274,9 +284,9 @@ async def test_existing_sso_user_requires_a_verified_address(
     assert (await client.post("/v1/users", json=body)).status_code == 200
     provider.claims |= claims
     if code is not None:
-        assert await refused(browser, provider) == code
+        assert await refused_sign_in(browser, provider) == code
     else:
-        await come_back(browser, provider)
+        await sign_in_with_provider(browser, provider)
         assert (await browser.get("/v1/session")).json()["role"] == "admin"
 
 
@@ -285,7 +295,7 @@ async def test_address_that_userinfo_calls_unverified_is_refused(
 ) -> None:
     del provider.claims["email_verified"]
     provider.info = {"email_verified": False}
-    assert await refused(browser, provider) == "email_not_verified"
+    assert await refused_sign_in(browser, provider) == "email_not_verified"
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"roles": [{"group": "shop", "role_uid": 1}]}, None])
@@ -308,7 +318,7 @@ async def test_sign_in_fails_if_the_settings_change_at_the_same_time(
         return result
 
     console.oidc.claims = claims  # type: ignore[method-assign]
-    assert await refused(browser, provider) == "too_late"
+    assert await refused_sign_in(browser, provider) == "too_late"
     assert len((await client.get("/v1/users")).json()) == 1
 
 
@@ -319,7 +329,7 @@ async def test_concurrent_first_sign_ins_create_one_user(
         states = []
         for each in (browser, second):
             start = await each.get(START)
-            states.append(provider.seen(start.headers["location"]))
+            states.append(provider.authorization_query(start.headers["location"]))
         nonces = {each["state"]: each["nonce"] for each in states}
         by_code = {f"code {number}": each for number, each in enumerate(states)}
 
@@ -357,5 +367,5 @@ async def test_browser_is_redirected_only_within_the_web_ui(
     browser: httpx.AsyncClient, provider: FakeProvider, then: str, expected: str
 ) -> None:
     start = await browser.get(START, params={"next": then})
-    state = provider.seen(start.headers["location"])["state"]
+    state = provider.authorization_query(start.headers["location"])["state"]
     assert (await browser.get(BACK, params={"code": "c", "state": state})).headers["location"] == expected

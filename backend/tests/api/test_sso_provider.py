@@ -22,10 +22,10 @@ from backend.tests.oidc_provider import (
     START,
     FakeProvider,
     Signer,
-    come_back,
-    leave,
-    reason,
-    refused,
+    error_code_of,
+    refused_sign_in,
+    sign_in_with_provider,
+    sign_out,
 )
 from backend.tests.shards import until
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.store_in_all
 
 async def test_requests_to_the_provider(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
     start = await browser.get(START)
-    query = provider.seen(start.headers["location"])
+    query = provider.authorization_query(start.headers["location"])
     assert start.headers["location"].startswith(f"{ISSUER}/authorize?")
     assert query["redirect_uri"] == "https://console/v1/session/sso/callback"
     assert (query["response_type"], query["scope"], query["code_challenge_method"]) == (
@@ -53,7 +53,7 @@ async def test_requests_to_the_provider(browser: httpx.AsyncClient, provider: Fa
         assert part in cookie
     assert SECRET not in start.headers["location"] + cookie
     await browser.get(BACK, params={"code": "c", "state": query["state"]})
-    [exchange] = [each for each in provider.asked if each.url.path == "/token"]
+    [exchange] = [each for each in provider.requests if each.url.path == "/token"]
     name, _, secret = base64.b64decode(exchange.headers["authorization"].split()[1]).decode().partition(":")
     assert (name, secret) == (CLIENT, "s%25c%3Aret"), "form-encoded before Base64"
     form = {key: values[0] for key, values in parse_qs(exchange.content.decode()).items()}
@@ -83,7 +83,7 @@ async def test_invalid_tokens_are_refused(
     browser: httpx.AsyncClient, provider: FakeProvider, other: dict[str, Any]
 ) -> None:
     provider.token = lambda: provider.id_token(**other)
-    assert await refused(browser, provider) == "provider_fault"
+    assert await refused_sign_in(browser, provider) == "provider_fault"
 
 
 async def test_token_with_a_wrong_signature_is_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
@@ -100,7 +100,7 @@ async def test_token_with_a_wrong_signature_is_refused(browser: httpx.AsyncClien
         lambda: "no token",
     ):
         provider.token = forge
-        assert await refused(browser, provider) == "provider_fault"
+        assert await refused_sign_in(browser, provider) == "provider_fault"
 
 
 async def test_changed_keys_are_fetched_but_not_repeatedly(
@@ -109,18 +109,18 @@ async def test_changed_keys_are_fetched_but_not_repeatedly(
     monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
     provider.signer = Signer("k2")
     provider.keys = [*provider.keys, provider.signer.public()]
-    assert (await come_back(browser, provider)).headers["location"] == "/databases"
+    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
     monkeypatch.setattr(driver, "AGAIN_SECONDS", 1000.0)
     provider.signer = Signer("k3")
-    count = len(provider.asked)
-    await leave(browser)
-    assert await refused(browser, provider) == "provider_fault"
-    assert [each.url.path for each in provider.asked[count:]] == ["/token"]
+    count = len(provider.requests)
+    await sign_out(browser)
+    assert await refused_sign_in(browser, provider) == "provider_fault"
+    assert [each.url.path for each in provider.requests[count:]] == ["/token"]
 
 
 async def test_issuer_in_the_callback_is_checked(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
-    assert await refused(browser, provider, iss="https://evil.example.org") == "provider_fault"
-    assert (await come_back(browser, provider, iss=ISSUER)).headers["location"] == "/databases"
+    assert await refused_sign_in(browser, provider, iss="https://evil.example.org") == "provider_fault"
+    assert (await sign_in_with_provider(browser, provider, iss=ISSUER)).headers["location"] == "/databases"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_invalid_replies_of_the_provider_are_refused(
 ) -> None:
     provider.claims.pop("groups")
     provider.answers[path] = lambda _: response
-    assert await refused(browser, provider) == "provider_fault"
+    assert await refused_sign_in(browser, provider) == "provider_fault"
 
 
 async def test_unreachable_provider_is_reported(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
@@ -151,7 +151,7 @@ async def test_unreachable_provider_is_reported(browser: httpx.AsyncClient, prov
         raise httpx.ConnectTimeout("x")
 
     provider.answers["/token"] = fail
-    assert await refused(browser, provider) == "provider_unreachable"
+    assert await refused_sign_in(browser, provider) == "provider_unreachable"
 
 
 async def test_disabling_or_removing_the_provider_ends_sessions(
@@ -159,14 +159,14 @@ async def test_disabling_or_removing_the_provider_ends_sessions(
 ) -> None:
     for change in ({"enabled": False}, None):
         await client.put("/v1/cluster/oidc", json=SETTINGS)
-        await come_back(browser, provider)
+        await sign_in_with_provider(browser, provider)
         assert (await browser.get("/v1/session")).status_code == 200
         request = (
             client.put("/v1/cluster/oidc", json={**SETTINGS, **change}) if change else client.delete("/v1/cluster/oidc")
         )
         assert (await request).status_code == 200
         assert (await browser.get("/v1/session")).status_code == 401
-        assert reason(await browser.get(START)) == "sso_not_configured"
+        assert error_code_of(await browser.get(START)) == "sso_not_configured"
         assert (await browser.get("/v1/session/sso")).json() == {"name": None}
 
 
@@ -246,7 +246,7 @@ async def test_refusals_are_recorded_with_any_error_of_the_provider(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     provider.answers["/token"] = lambda _: httpx.Response(400, content=b'{"error": "x\\u0000\\ud800"}')
-    assert await refused(browser, provider) == "provider_fault"
+    assert await refused_sign_in(browser, provider) == "provider_fault"
     [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "authentication_err"]
     assert "answers 400: x??" in event["description"]
 
@@ -257,8 +257,8 @@ async def test_client_secret_basic_is_the_default(
 ) -> None:
     provider.metadata["token_endpoint_auth_methods_supported"] = methods
     assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
-    await come_back(browser, provider)
-    [exchange] = [each for each in provider.asked if each.url.path == "/token"]
+    await sign_in_with_provider(browser, provider)
+    [exchange] = [each for each in provider.requests if each.url.path == "/token"]
     assert "authorization" in exchange.headers
 
 
@@ -277,7 +277,7 @@ async def test_keys_without_use_and_algorithm_are_accepted(
         return jwt.encode(claims, key, algorithm, headers={"kid": "rsa"})
 
     provider.token = signed
-    assert (await come_back(browser, provider)).headers["location"] == "/databases"
+    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
 
 
 async def test_unreachable_provider_is_not_contacted_for_every_user(
@@ -290,13 +290,13 @@ async def test_unreachable_provider_is_not_contacted_for_every_user(
         raise httpx.ConnectError("x")
 
     provider.answers["/.well-known/openid-configuration"] = unreachable
-    provider.asked.clear()
+    provider.requests.clear()
     replies = await asyncio.gather(*(browser.get(START) for _ in range(20)))
-    assert {reason(reply) for reply in replies} == {"provider_unreachable"}
-    assert len(provider.asked) == 1
+    assert {error_code_of(reply) for reply in replies} == {"provider_unreachable"}
+    assert len(provider.requests) == 1
     monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
     del provider.answers["/.well-known/openid-configuration"]
-    assert (await come_back(browser, provider)).headers["location"] == "/databases"
+    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
 
 
 async def test_slowly_sent_reply_times_out(
@@ -311,11 +311,11 @@ async def test_slowly_sent_reply_times_out(
             yield b" "
 
     provider.answers["/token"] = lambda _: httpx.Response(200, content=drops())
-    assert await refused(browser, provider) == "provider_unreachable"
+    assert await refused_sign_in(browser, provider) == "provider_unreachable"
 
 
 async def test_requests_from_other_sites_are_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
-    provider.asked.clear()
+    provider.requests.clear()
     for path in (START, BACK):
         for mode in ("no-cors", "cors", "same-origin"):
             assert (await browser.get(path, headers={"Sec-Fetch-Mode": mode})).status_code == 400
@@ -326,7 +326,7 @@ async def test_one_network_does_not_block_others(
     console: Console, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
     start = await browser.get(START)
-    state = provider.seen(start.headers["location"])["state"]
+    state = provider.authorization_query(start.headers["location"])["state"]
     release = asyncio.Event()
 
     async def hang(_: httpx.Request) -> httpx.Response:
@@ -335,30 +335,30 @@ async def test_one_network_does_not_block_others(
 
     provider.answers["/token"] = hang
     attempts = [asyncio.create_task(browser.get(BACK, params={"code": "c", "state": state})) for _ in range(60)]
-    await until(lambda: sum(each.url.path == "/token" for each in provider.asked) == 4)
+    await until(lambda: sum(each.url.path == "/token" for each in provider.requests) == 4)
     await until(lambda: sum(map(asyncio.Task.done, attempts)) == 40)
     del provider.answers["/token"]
     transport = httpx.ASGITransport(app=app_of(console), client=("192.0.2.77", 1))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
-        assert (await come_back(other_network, provider)).headers["location"] == "/databases"
+        assert (await sign_in_with_provider(other_network, provider)).headers["location"] == "/databases"
     release.set()
-    codes = [reason(each) for each in await asyncio.gather(*attempts)]
-    assert (codes.count("busy"), sum(each.url.path == "/token" for each in provider.asked)) == (40, 21)
+    codes = [error_code_of(each) for each in await asyncio.gather(*attempts)]
+    assert (codes.count("busy"), sum(each.url.path == "/token" for each in provider.requests)) == (40, 21)
 
 
 async def test_users_are_matched_by_name_after_the_provider_changes(
     client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     uid = (await browser.get("/v1/session")).json()["uid"]
     changed = {**SETTINGS, "client_id": "another"}
     assert (await client.put("/v1/cluster/oidc", json=changed)).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
     provider.token = lambda: provider.id_token(sub="0815", aud="another")
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["uid"] == uid
     assert (await client.delete("/v1/cluster/oidc")).status_code == 200
     assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
     provider.token = lambda: provider.id_token(sub="0816")
-    await come_back(browser, provider)
+    await sign_in_with_provider(browser, provider)
     assert (await browser.get("/v1/session")).json()["uid"] == uid
