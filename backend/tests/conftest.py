@@ -278,7 +278,7 @@ def bus() -> Bus:
 
 @pytest.fixture
 async def store(database_url: str, bus: Bus) -> AsyncIterator[Store]:
-    """A migrated store that is empty except for the cluster row and the administrator."""
+    """A migrated, empty store, before the first start of a console."""
     opened = Store(database_url, bus, StoreKeys([STORE_KEY]))
     yield opened
     await opened.close()

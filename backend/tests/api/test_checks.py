@@ -1,4 +1,4 @@
-"""Tests of node checks."""
+"""Tests of node checks over HTTP."""
 
 from typing import Any
 

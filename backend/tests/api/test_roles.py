@@ -42,7 +42,7 @@ def header() -> list[str]:
 
 
 async def is_allowed(opened: httpx.AsyncClient, login: dict[str, str], method: str, path: str) -> bool:
-    """Return whether a request is authorized. It refers to an object that does not exist.
+    """Return whether a request for an object that does not exist is authorized.
 
     Requests about users refer to an existing user, because permission depends on that user's role.
     """
