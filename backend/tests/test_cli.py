@@ -298,7 +298,6 @@ def test_store_key_is_rotated(console_state: Settings, capsys: pytest.CaptureFix
     assert (
         output == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
     )
-    )
     assert file.read_text().split()[1:] == before
     assert cli.main(["rotate-store-key"]) == 0
     first = StoreKeys(before).first
