@@ -1,4 +1,4 @@
-"""What the wheel has beside Python: migrations, the built page, and the programs of `engine/`, so that `pip install` is enough.
+"""Contents of the wheel besides Python: migrations, the built web UI and the programs of `engine/`.
 
 `shardboard.resources` finds them there. An editable installation has them in the checkout, built or not.
 """

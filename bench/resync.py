@@ -86,11 +86,11 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
     # With our settings but normal priority it is fast, because it takes CPU time from the client.
     report.fact("ratio to the same without console and agents", [ours / theirs], "x")
     report.limit("ratio to the engine's default", ours / from_disk, 1.2, "x")
-    quiet, meanwhile, by_hand = (
+    quiet, copying, by_hand = (
         seen.between(first, last) for first, last in ((calm, killed), (begun, done), (alone, alone + theirs))
     )
-    note = f" ({quiet.p99:.2f} ms, {meanwhile.p99:.2f} ms; by hand {by_hand.p99:.2f} ms)"
-    report.limit("P99 at the client while replicas copy / before", meanwhile.p99 / quiet.p99, 3, "x", note)
+    note = f" ({quiet.p99:.2f} ms, {copying.p99:.2f} ms; by hand {by_hand.p99:.2f} ms)"
+    report.limit("P99 at the client while replicas copy / before", copying.p99 / quiet.p99, 3, "x", note)
     report.limit("errors at the client", len(seen.errors), 0, "errors", f" {sorted(set(seen.errors))[:3]}")
     report.limit("keys lost or wrong", seen.wrong, 0, "keys")
     _report_accuracy(report, polls, {span["uid"]: span for span in spans})

@@ -55,8 +55,8 @@ def insist_on_time(chain: Sequence[x509.Certificate], now: datetime | None = Non
             message = f"The certificate of {name_of(each)} expired on {each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC."
             raise NotAcceptable("certificate_expired", message, field="certificate")
         if each.not_valid_before_utc > now:
-            begins = f"{each.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
-            message = f"The certificate of {name_of(each)} is not valid before {begins}."
+            start = f"{each.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+            message = f"The certificate of {name_of(each)} is not valid before {start}."
             raise NotAcceptable("invalid_certificate", message, field="certificate")
 
 

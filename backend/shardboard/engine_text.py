@@ -20,7 +20,7 @@ def info_number(fields: Mapping[str, str], name: str, default: int = 0) -> int:
 
 @dataclass(frozen=True)
 class ClusterLine:
-    """A line of CLUSTER NODES: a shard as seen by another one or by itself."""
+    """A line of CLUSTER NODES: a shard as seen by another shard or by the shard that replied."""
 
     engine_id: str
     flags: frozenset[str]

@@ -39,7 +39,7 @@ class Loop:
     """A coroutine that runs until it is cancelled."""
 
     name: str
-    """What it does, for the log: "evaluate alarms"."""
+    """Purpose, for the log: "evaluate alarms"."""
     run: Callable[[], Awaitable[None]]
     vital: bool = False
     """Whether a console without it does more harm than none."""

@@ -65,7 +65,7 @@ class Identity:
         write_private(state_dir / "agent.json", json.dumps(marker).encode())
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context of the agent's port, which accepts only client certificates of our own CA. Raises EnrolError."""
+        """Return the TLS context of the agent's port, which accepts only client certificates of the console CA. Raises EnrolError."""
         try:
             context = self._loaded()
         except OSError as error:

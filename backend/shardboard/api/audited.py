@@ -26,7 +26,7 @@ _MAX_BUDGETS = 1_000
 
 
 def install(app: FastAPI) -> None:
-    """Add the middleware. It has to be inside the handlers that turn exceptions into replies."""
+    """Add the middleware. It must be inside the handlers that turn exceptions into replies."""
     app.add_middleware(Audited)
 
 

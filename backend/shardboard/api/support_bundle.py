@@ -49,7 +49,7 @@ contents before you share the bundle.
 
 @dataclass(frozen=True)
 class Scope:
-    """What to include: logs of one node only, or everything of one database only. None: no limit."""
+    """Selection: only the logs of one node, or only the data of one database. None: no limit."""
 
     node_uid: int | None = None
     bdb_uid: int | None = None

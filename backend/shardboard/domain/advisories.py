@@ -20,7 +20,7 @@ class Advisory:
     """Year and month."""
     names: tuple[str, ...]
     what: str
-    """What an attacker can do, written as the end of a sentence."""
+    """Effect of an attack, written as the end of a sentence."""
     fixed: Mapping[Series, int]
     """Patch number of the first fixed release, by series. A series that is not listed is not known to be affected."""
 

@@ -36,7 +36,7 @@ class ShardCondition:
 
 @dataclass(frozen=True)
 class Step:
-    """What to do next, and the progress."""
+    """Next step and progress."""
 
     start: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Shard uids to start, by node."""

@@ -174,7 +174,7 @@ CPU_MODES: Mapping[str, tuple[str, ...]] = {
     "iowait": ("cpu_iowait",),
     "idle": ("cpu_idle",),
 }
-"""The agent's values that each mode consists of. A value that another mode includes can also be a mode of its own kind."""
+"""The agent's values that each mode consists of. A value that another mode includes can also be a separate mode."""
 
 PROVISIONAL = _gauge("node_provisional_memory_bytes", "", "Memory of the node that is not assigned to shards.")
 

@@ -18,7 +18,7 @@ LEAST_USES = 1_000
 
 @dataclass(frozen=True)
 class ShardCurve:
-    """Report of one primary. Bytes are those of its own RAM and flash."""
+    """Report of one primary. Bytes are those of its RAM and flash."""
 
     shard_uid: int
     reason: str = ""

@@ -94,7 +94,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Cargo:
-    """What a resharding moves."""
+    """Data that a resharding moves."""
 
     slots: int
     keys: int | None

@@ -25,7 +25,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class RequestFault:
-    """What is wrong with a requested object. Rules return it as a value; services raise the corresponding error.
+    """Error in a requested object. Rules return it as a value; services raise the corresponding error.
 
     `kind` determines the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
 

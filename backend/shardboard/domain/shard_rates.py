@@ -83,7 +83,7 @@ class ShardRates:
         self._process = itemgetter(self.fields["started_at"], self.fields["boot"])
 
     def pack(self, values: Iterable[Value], boot: float) -> "array[float]":
-        """Return a raw sample. `boot` differs between agent processes, because each subtracts another amount of its own traffic."""
+        """Return a raw sample. `boot` differs between agent processes, because each one subtracts the traffic that it caused."""
         raw = array("d", [nan if value is None else value for value in values])
         raw.append(boot)
         return raw

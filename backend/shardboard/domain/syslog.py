@@ -11,7 +11,7 @@ AUDIT, DAEMON = 13, 3
 """Facilities: log audit and system daemons."""
 SEVERITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 ENTERPRISE = 32473
-"""The number that RFC 5612 reserves for examples, because the project has no number of its own."""
+"""The number that RFC 5612 reserves for examples, because the project has no registered number."""
 ELEMENT = "shardboard"
 PORTS = {"syslog+tls": 6514, "syslog+tcp": 601}
 NIL = "-"

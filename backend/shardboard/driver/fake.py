@@ -74,7 +74,7 @@ class FakeAgents:
         self.signing_keys: dict[int, str] = {}
         """ID of the signing key in the certificate of each agent, by node."""
         self.trusting: dict[int, str] = {}
-        """CA certificates that each agent was told to trust, by node."""
+        """CA certificates that each agent was configured to trust, by node."""
         self.bundles: dict[int, str] = {}
         """CA certificates that the load generators of each agent trust."""
         self.requests: dict[int, str] = {}

@@ -37,7 +37,7 @@ class ClusterView:
     rows: Sequence[Shard]
     """Shards that should be running."""
     occupying: Sequence[Shard]
-    """Those shards, and shards that are being removed."""
+    """The same shards, and shards that are being removed."""
 
     def of(self, bdb_uid: int) -> list[Shard]:
         return [row for row in self.rows if row.bdb_uid == bdb_uid]

@@ -17,7 +17,7 @@ _V1_STATUSES = {"queued": "pending", "running": "active"}
 class Step(BaseModel):
     name: str
     status: str = Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed", "cancelled"]})
-    detail: OptionalStr = Field(description="What the step is doing or waiting for.")
+    detail: OptionalStr = Field(description="Current activity of the step, or the condition that it waits for.")
 
 
 MOVES_SHOWN = 60

@@ -220,7 +220,7 @@ class Concern(BaseModel):
 
 
 class Preflight(BaseModel):
-    """What a run would do. Nothing is stored."""
+    """Preview of a run. Nothing is stored."""
 
     phases: list[PhaseShown]
     repetitions: int

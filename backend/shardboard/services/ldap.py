@@ -272,7 +272,7 @@ def _check_email(email: str) -> None:
 
 
 async def _require_privilege_over(session: AsyncSession, role_uid: int, by: Principal) -> None:
-    """Require privileges over a role to map it to a group: users could otherwise assign it to a group of their own."""
+    """Require privileges over a role to map it to a group: users could otherwise assign it to a group that they belong to."""
     role = next((each for each in await access.every_role(session) if each.uid == role_uid), None)
     if role is None:
         raise NotAcceptable("invalid_role_uids_param", f"Role {role_uid} does not exist.", field="role_uids")

@@ -15,7 +15,7 @@ from shardboard.state.users import Password
 
 _ALGORITHM = "HS256"
 _USE = "api"
-"""Earlier consoles signed browser sessions with the same key. Those are not valid as tokens."""
+"""Earlier consoles signed browser sessions with the same key. Such signatures are not valid as tokens."""
 
 
 @dataclass(frozen=True)

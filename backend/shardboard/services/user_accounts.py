@@ -142,7 +142,7 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
 
 
 async def of_name(session: AsyncSession, email: str, by: Principal) -> User:
-    """Return the user whose passwords are to be changed: oneself, or any user for administrators. Raises Forbidden, NotFound."""
+    """Return the user whose passwords are changed: oneself, or any user for administrators. Raises Forbidden, NotFound."""
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
     if by.role not in ADMINS and (user is None or user.email != by.username):
         raise Forbidden("unauthorized_action", "Only administrators can change the passwords of other users.")

@@ -105,8 +105,8 @@ def cold_at_exec(at: tuple[str, int], replica: tuple[str, int], resync: Callable
 def waited_reads(at: tuple[str, int]) -> list[str]:
     """Check that only the client that sent GET waits for a value from a file.
 
-    Meanwhile other clients change and delete the keys. `not_waited` checks access rights and the cases in which nobody can
-    wait."""
+    At the same time, other clients change and delete the keys. `not_waited` checks access rights and the cases in which a
+    client cannot wait."""
     wire, other = Wire(at), Wire(at)
     names = [f"{{t}}wait:{number}" for number in range(WAITED)]
     old = {name: name.encode() * 60 for name in names}

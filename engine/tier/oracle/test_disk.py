@@ -93,7 +93,7 @@ def test_failed_disk_is_used_again_after_repair(with_disk: Callable[..., tuple[W
     transaction = wire.batch([("MULTI",), ("APPEND", old, "x"), ("EXEC",)])
     assert str(transaction[-1][0]).startswith("IOERR")
 
-    # No more values leave RAM, and all values in RAM stay available.
+    # Values no longer leave RAM, and all values in RAM stay available.
     fresh = {f"fresh:{number}": str(number).encode() * 3000 for number in range(400)}
     assert wire.batch([("SET", *pair) for pair in fresh.items()]) == [b"OK"] * len(fresh)
     wait_for(lambda: info(wire)["tier_flash_state"] == "failing", "the failure to be noticed")
