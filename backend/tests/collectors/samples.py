@@ -1,4 +1,4 @@
-"""Made-up samples, as agents send them."""
+"""Sample data in the format that agents send."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ BOOT = "0123456789abcdef" * 2
 
 
 def shard(**values: float | None) -> list[float | None]:
-    """A primary that serves, unless told otherwise."""
-    usual: dict[str, float | None] = dict.fromkeys(SHARD_FIELDS, 0.0)
-    usual |= {"pid": 4711.0, "started_at": 1000.0, "is_primary": 1.0, "link_up": 1.0}
-    return list((usual | values).values())
+    """Return the values of a serving primary. `values` overrides single fields."""
+    defaults: dict[str, float | None] = dict.fromkeys(SHARD_FIELDS, 0.0)
+    defaults |= {"pid": 4711.0, "started_at": 1000.0, "is_primary": 1.0, "link_up": 1.0}
+    return list((defaults | values).values())
 
 
 def sample(
@@ -22,7 +22,7 @@ def sample(
     boot: str = BOOT,
     **more: Any,
 ) -> Sample:
-    """Second `t` of a node; its machine's network counter rises by 100 B a second."""
+    """Return the sample of a node for second `t`. The network counter of its machine rises by 100 B per second."""
     machine = dict.fromkeys(NODE_FIELDS, 0.0) | {"net_in": t * 100.0, "free_memory": 5.0}
     return Sample(
         seq=t if seq is None else seq,
@@ -39,7 +39,7 @@ def sample(
 
 
 def outage(noticed_ms: int, **values: Any) -> Outage:
-    """A primary of database 1 at node 2 that answers no more, and had answered 10 ms before."""
-    usual: dict[str, Any] = {"uid": 1, "address": "10.0.0.2", "port": 20000, "slots": [(0, 5460)]}
+    """Return an outage of a primary of database 1 on node 2 that last answered 10 ms before `noticed_ms`."""
+    defaults: dict[str, Any] = {"uid": 1, "address": "10.0.0.2", "port": 20000, "slots": [(0, 5460)]}
     counts = {"last_success_ms": noticed_ms - 10, "first_success_ms": None, "waited": 0, "failed": 0, "lost": 0}
-    return Outage(**(usual | counts | {"noticed_ms": noticed_ms} | values))
+    return Outage(**(defaults | counts | {"noticed_ms": noticed_ms} | values))

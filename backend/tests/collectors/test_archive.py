@@ -1,4 +1,4 @@
-"""Seconds become rows, rows become intervals; a console that starts anew continues from them."""
+"""Seconds are written as rows and rolled up into intervals. A restarted console continues from the stored rows."""
 
 import random
 import time
@@ -28,18 +28,18 @@ from shardboard.state.shards import Shard
 pytestmark = pytest.mark.store
 
 NOW = intervals.start(int(time.time()), 300) - 30
-"""Recent, and the end of a 5 min interval comes after half a minute of it."""
+"""A recent time, 30 s before the end of a 5 min interval."""
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However late these tests run, the seconds they are about were the last ones."""
+    """Set the clock so that the seconds of these tests are always recent."""
     monkeypatch.setattr(archiving, "time", SimpleNamespace(time=lambda: NOW + 45.0))
 
 
 @pytest.fixture
 async def live(store: Store, bus: Bus) -> Live:
-    """One node with the primary 11 of database 1."""
+    """Metrics of one node with primary 11 of database 1."""
     row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
     async with store.begin() as session:
         session.add(Shard(uid=11, bdb_uid=1, node_uid=1, engine_id="0" * 40, **row))
@@ -54,68 +54,66 @@ async def archive(store: Store, bus: Bus, live: Live) -> Archive:
 
 
 def deliver(live: Live, t: int, reads: float | None = None) -> None:
-    """Second `t` of the node, told at once: shard 11 has read ten times its seconds."""
+    """Publish second `t` of the node. By default, the read counter of shard 11 rises by ten per second."""
     live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0 if reads is None else reads, keys=float(t - NOW))}))
     if not live._seconds[t].told:
         live._tell(t, live._seconds[t])
 
 
-async def column(store: Store, topic: str, metric: str, first: int, last: int, step: int) -> list[float | None]:
-    """What a chart would get."""
+async def history(store: Store, topic: str, metric: str, first: int, last: int, step: int) -> list[float | None]:
+    """Return the values that a chart shows."""
     async with store.read() as session:
         found = await queries.history(session, topic, None, [metric], first, last, (last - first) // step, last)
     assert found.step == step
     return [None if isnan(value) else value for series in found.series(0)[:1] for value in series] if found.uids else []
 
 
-async def test_a_second_is_written_when_it_was_told(store: Store, live: Live, archive: Archive) -> None:
+async def test_a_published_second_is_written(store: Store, live: Live, archive: Archive) -> None:
     for t in (NOW, NOW + 1, NOW + 3):
         deliver(live, t)
         await archive.step()
-    assert await column(store, "bdbs", "read_req", NOW, NOW + 4, 1) == [None, 10, None, 10]
-    assert await column(store, "shards", "no_of_keys", NOW, NOW + 4, 1) == [0, 1, None, 3]
-    assert await column(store, "nodes", "ingress_bytes", NOW, NOW + 4, 1) == [None, 100, None, 100]
+    assert await history(store, "bdbs", "read_req", NOW, NOW + 4, 1) == [None, 10, None, 10]
+    assert await history(store, "shards", "no_of_keys", NOW, NOW + 4, 1) == [0, 1, None, 3]
+    assert await history(store, "nodes", "ingress_bytes", NOW, NOW + 4, 1) == [None, 100, None, 100]
 
 
-async def test_intervals_are_rolled_up_when_they_end_and_again_when_seconds_come_late(
-    store: Store, live: Live, archive: Archive
-) -> None:
+async def test_intervals_are_rolled_up_again_for_late_seconds(store: Store, live: Live, archive: Archive) -> None:
     first = NOW
     for t in range(first, first + 21):
         if t not in (first + 4, first + 5):
             deliver(live, t)
     await archive.step()
-    assert await column(store, "bdbs", "used_memory", first, first + 20, 10) == [0, 0]
-    assert (await known(store, "bdbs", first))["#responsiveness"] == 8
+    assert await history(store, "bdbs", "used_memory", first, first + 20, 10) == [0, 0]
+    assert (await stored_row(store, "bdbs", first))["#responsiveness"] == 8
     for t in (first + 4, first + 5):
         deliver(live, t)
     await archive.step()
-    assert (await known(store, "bdbs", first))["#responsiveness"] == 10
-    assert await column(store, "bdbs", "no_of_keys", first, first + 20, 10) == [9, 19]
+    assert (await stored_row(store, "bdbs", first))["#responsiveness"] == 10
+    assert await history(store, "bdbs", "no_of_keys", first, first + 20, 10) == [9, 19]
 
 
-async def known(store: Store, topic: str, t: int, step: int = 10) -> dict[str, float]:
+async def stored_row(store: Store, topic: str, t: int, step: int = 10) -> dict[str, float]:
     async with store.read() as session:
         names = {number: columns for columns, number in (await metrics.layouts(session)).items()}
         [found] = await metrics.frames(session, topic, step, t, t + 1, names)
     return {name: values[0] for name, values in found.columns.items()}
 
 
-async def test_every_level_is_rolled_up_from_the_one_below(store: Store, live: Live, archive: Archive) -> None:
+async def test_each_resolution_is_rolled_up_from_the_finer_one(store: Store, live: Live, archive: Archive) -> None:
     for t in range(NOW, NOW + 41):
         deliver(live, t)
     await archive.step()
     for resolution in RESOLUTIONS[2:]:
-        row = await known(store, "bdbs", intervals.start(NOW, resolution.step), resolution.step)
+        row = await stored_row(store, "bdbs", intervals.start(NOW, resolution.step), resolution.step)
         assert row["read_req"] == 10
-        assert row["#read_req"] in (29, 39), "the first second has nothing to make a rate of"
+        assert row["#read_req"] in (29, 39), "the first second has no predecessor for a rate"
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_intervals_are_what_their_seconds_make_them_however_those_came(
+async def test_intervals_match_their_seconds_in_any_order_of_arrival(
     store: Store, bus: Bus, live: Live, archive: Archive, seed: int
 ) -> None:
-    """One node is late, some seconds never come, counters are reset, and the console is killed now and then."""
+    """One node is late, some seconds are missing, counters are reset, and the console is killed at random."""
     chance, first, last = random.Random(seed), NOW - 25, NOW + 35
     lost = set(chance.sample(range(first + 1, last), 5))
     seconds = [t for t in range(first, last) if t not in lost]
@@ -124,7 +122,7 @@ async def test_intervals_are_what_their_seconds_make_them_however_those_came(
         session.add(Shard(uid=12, bdb_uid=1, node_uid=2, engine_id="1" * 40, **row))
     await archive.restore()
 
-    def both(live: Live, prompt: Sequence[int], late: Sequence[int]) -> None:
+    def deliver_both(live: Live, prompt: Sequence[int], late: Sequence[int]) -> None:
         for t in prompt:
             deliver(live, t, (t - first) * 10.0 if t < NOW else (t - NOW) * 7.0)
         for t in late:
@@ -134,7 +132,7 @@ async def test_intervals_are_what_their_seconds_make_them_however_those_came(
     behind = 0
     for count, t in enumerate(seconds, 1):
         arrived = min(count, max(behind, count - chance.randint(0, 6)))
-        both(live, [t], seconds[behind:arrived])
+        deliver_both(live, [t], seconds[behind:arrived])
         behind = arrived
         if chance.random() < 0.5:
             await archive.step()
@@ -142,36 +140,38 @@ async def test_intervals_are_what_their_seconds_make_them_however_those_came(
             live = Live(bus)
             archive = Archive(store, bus, live)
             await archive.restore()
-            both(live, seconds[max(0, count - 20) : count], seconds[max(0, behind - 20) : behind])
-    both(live, [last + 200], [*seconds[behind:], last + 200])
+            deliver_both(live, seconds[max(0, count - 20) : count], seconds[max(0, behind - 20) : behind])
+    deliver_both(live, [last + 200], [*seconds[behind:], last + 200])
     await archive.step()
 
     for topic in ("shards", "bdbs", "cluster", "nodes"):
-        await compare(store, topic, seconds, last + 200)
-    rates = await column(store, "shards", "read_req", first, last, 1)
+        await check_intervals(store, topic, seconds, last + 200)
+    rates = await history(store, "shards", "read_req", first, last, 1)
     gaps = {t for t, rate in zip(range(first, last), rates, strict=True) if rate is None}
-    assert gaps == {first, next(t for t in seconds if t >= NOW), *lost}, "the first, the reset and what never came"
+    assert gaps == {first, next(t for t in seconds if t >= NOW), *lost}, (
+        "the first second, the counter reset and the lost seconds"
+    )
     assert {rate for t, rate in zip(range(first, NOW), rates, strict=False) if rate is not None} == {10}
 
 
-async def compare(store: Store, topic: str, seconds: Sequence[int], now: int) -> None:
-    """Every interval that is over by `now` with what its stored seconds make, and those with the seconds there were."""
+async def check_intervals(store: Store, topic: str, seconds: Sequence[int], now: int) -> None:
+    """Check the stored seconds against `seconds`, and each interval that ended before `now` against its merged seconds."""
     first, last = seconds[0], seconds[-1] + 1
     async with store.read() as session:
         names = {number: columns for columns, number in (await metrics.layouts(session)).items()}
-        told = await metrics.frames(session, topic, 1, first, last, names)
-        assert [frame.t for frame in told] == seconds
+        frames = await metrics.frames(session, topic, 1, first, last, names)
+        assert [frame.t for frame in frames] == seconds
         for step in (10, 300):
             begin, ended = intervals.start(first, step), intervals.start(now, step)
             for rolled in await metrics.frames(session, topic, step, begin, min(last, ended), names):
-                parts = [frame for frame in told if intervals.start(frame.t, step) == rolled.t]
-                wanted = rollup.merge(topic, rolled.t, parts, 1)
-                assert rolled.uids == wanted.uids
+                parts = [frame for frame in frames if intervals.start(frame.t, step) == rolled.t]
+                expected = rollup.merge(topic, rolled.t, parts, 1)
+                assert rolled.uids == expected.uids
                 for name, values in rolled.columns.items():
-                    assert list(values) == pytest.approx(list(wanted.columns[name]), rel=1e-5, nan_ok=True), name
+                    assert list(values) == pytest.approx(list(expected.columns[name]), rel=1e-5, nan_ok=True), name
 
 
-async def test_a_restarted_console_has_its_minutes_and_overwrites_nothing_known(
+async def test_a_restarted_console_restores_history_and_overwrites_nothing(
     store: Store, bus: Bus, live: Live, archive: Archive
 ) -> None:
     for t in range(NOW, NOW + 15):
@@ -183,16 +183,14 @@ async def test_a_restarted_console_has_its_minutes_and_overwrites_nothing_known(
     assert new.newest == NOW + 14
     assert new.latest("bdbs", "1")["read_req"] == 10
     assert new.history("shards:1", 15, 0)["series"]["11"][0][1:] == [10.0] * 14
-    for t in range(NOW + 5, NOW + 30):  # the agent's ring begins in the middle of what is known
+    for t in range(NOW + 5, NOW + 30):  # the ring of the agent starts in the middle of the stored seconds
         deliver(new, t)
         await restarted.step()
-    assert await column(store, "bdbs", "read_req", NOW, NOW + 30, 1) == [None] + [10] * 29
-    assert await column(store, "bdbs", "read_req", NOW, NOW + 30, 10) == [10, 10, 10]
+    assert await history(store, "bdbs", "read_req", NOW, NOW + 30, 1) == [None] + [10] * 29
+    assert await history(store, "bdbs", "read_req", NOW, NOW + 30, 10) == [10, 10, 10]
 
 
-async def test_latency_is_added_up_and_cut_into_percentiles_at_the_end(
-    store: Store, live: Live, archive: Archive
-) -> None:
+async def test_percentiles_are_computed_from_merged_histograms(store: Store, live: Live, archive: Archive) -> None:
     for t in range(NOW, NOW + 11):
         deliver(live, t)
         for node_uid, value in ((1, 100), (2, 200 if t % 2 else 900)):
@@ -201,13 +199,13 @@ async def test_latency_is_added_up_and_cut_into_percentiles_at_the_end(
             live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): measured})
     await archive.step()
     odd = NOW + 1 - NOW % 2
-    assert await column(store, "bdbs", "p99_read_latency", odd, odd + 2, 1) == [200, 900]
-    assert await column(store, "bdbs", "p50_latency", NOW, NOW + 10, 10) == [100]
-    assert await column(store, "bdbs", "p999_latency", NOW, NOW + 10, 10) == [900]
-    assert await column(store, "bdbs", "p999_write_latency", NOW, NOW + 10, 10) == [None]
+    assert await history(store, "bdbs", "p99_read_latency", odd, odd + 2, 1) == [200, 900]
+    assert await history(store, "bdbs", "p50_latency", NOW, NOW + 10, 10) == [100]
+    assert await history(store, "bdbs", "p999_latency", NOW, NOW + 10, 10) == [900]
+    assert await history(store, "bdbs", "p999_write_latency", NOW, NOW + 10, 10) == [None]
 
 
-async def test_latency_of_endpoints_is_stored_and_survives_a_console_that_does_not_know_it(
+async def test_stored_endpoint_latency_survives_a_console_restart(
     store: Store, bus: Bus, live: Live, archive: Archive
 ) -> None:
     for t in range(NOW, NOW + 11):
@@ -218,7 +216,7 @@ async def test_latency_of_endpoints_is_stored_and_survives_a_console_that_does_n
     restarted = Live(bus)
     successor = Archive(store, bus, restarted)
     await successor.restore()
-    deliver(restarted, NOW + 10)  # the agent tells it again; what was measured then is in the store already
+    deliver(restarted, NOW + 10)  # the agent sends this second again; its latency is already stored
     await successor.step()
     for step, count, requests in ((1, 11, 50), (10, 2, 500)):
         async with store.read() as session:
@@ -230,7 +228,7 @@ async def test_latency_of_endpoints_is_stored_and_survives_a_console_that_does_n
         assert len(found) == count
 
 
-async def test_the_greatest_uids_are_stored_like_any_other(store: Store, bus: Bus) -> None:
+async def test_the_highest_uids_are_stored(store: Store, bus: Bus) -> None:
     greatest = MAX_UID
     row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
     async with store.begin() as session:
@@ -244,7 +242,7 @@ async def test_the_greatest_uids_are_stored_like_any_other(store: Store, bus: Bu
         live.ingest(5_000, sample(t, {11: shard(read_cmds=t * 10.0)}, proxy=proxy))
         live._tell(t, live._seconds[t])
     await archive.step()
-    assert await column(store, "bdbs", "write_req", NOW, NOW + 3, 1) == [1, 1, 1]
+    assert await history(store, "bdbs", "write_req", NOW, NOW + 3, 1) == [1, 1, 1]
     restarted = Live(bus)
     await Archive(store, bus, restarted).restore()
     endpoint = f"{greatest}:1:5000"
@@ -258,7 +256,7 @@ async def test_the_greatest_uids_are_stored_like_any_other(store: Store, bus: Bu
     assert restarted.latest("endpoints", endpoint)["write_req"] == 1
 
 
-async def test_what_is_too_old_goes_in_small_steps(
+async def test_old_rows_are_deleted_in_small_batches(
     store: Store, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = NOW - RESOLUTIONS[0].retention - 1000
@@ -268,16 +266,16 @@ async def test_what_is_too_old_goes_in_small_steps(
         rows = [("cluster", 1, layout, Frame(t, array("i", [0]), values)) for t in range(old, old + 300)]
         await metrics.write(session, rows)
         assert await metrics.size(session) > 300 * 70
-    assert await left(store) == (old, 300)
+    assert await remaining_rows(store) == (old, 300)
     for _ in range(len(RESOLUTIONS)):
         archive._forgotten = 0.0
         await archive.step()
-    assert await left(store) == (old + FORGET_ROWS, 300 - FORGET_ROWS)
+    assert await remaining_rows(store) == (old + FORGET_ROWS, 300 - FORGET_ROWS)
     await archive.step()
-    assert (await left(store))[1] == 300 - FORGET_ROWS, f"the next deletion is {FORGET_EVERY} s later"
+    assert (await remaining_rows(store))[1] == 300 - FORGET_ROWS, f"the next deletion is {FORGET_EVERY} s later"
 
 
-async def left(store: Store) -> tuple[int, int]:
+async def remaining_rows(store: Store) -> tuple[int, int]:
     async with store.read() as session:
         times = sorted(await metrics.times(session, "cluster", 1, 0))
     return times[0], len(times)

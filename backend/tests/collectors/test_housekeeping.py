@@ -1,4 +1,4 @@
-"""What is forgotten of events and actions, and what never is."""
+"""Old events, actions, outages and audit lines are deleted within the limits of the policy."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,8 +30,8 @@ async def keeper(store: Store) -> Housekeeping:
     return Housekeeping(store, lambda: NOW)
 
 
-async def told(store: Store, age: timedelta, type_: str = "shard_down", **columns: Any) -> int:
-    """An event of this age; its uid."""
+async def add_event(store: Store, age: timedelta, type_: str = "shard_down", **columns: Any) -> int:
+    """Record an event of this age. Return its uid."""
     async with store.begin() as session:
         event = events.record(session, type_, "Something happened.", source="shard")
         event.time = NOW - age
@@ -41,12 +41,12 @@ async def told(store: Store, age: timedelta, type_: str = "shard_down", **column
         return event.uid
 
 
-async def kept(store: Store) -> list[int]:
+async def event_uids(store: Store) -> list[int]:
     async with store.read() as session:
         return list((await session.execute(select(Event.uid).order_by(Event.uid))).scalars())
 
 
-async def policy(store: Store, **changes: Any) -> None:
+async def set_policy(store: Store, **changes: Any) -> None:
     async with store.begin() as session:
         row = await cluster.load_for_update(session)
         row.policy = {**row.policy, **changes}
@@ -56,58 +56,60 @@ def days(number: float) -> timedelta:
     return timedelta(days=number)
 
 
-async def test_old_events_go_and_open_spans_stay(store: Store, keeper: Housekeeping) -> None:
+async def test_old_events_are_deleted_except_open_spans(store: Store, keeper: Housekeeping) -> None:
     old, span, open_span, young = (
-        await told(store, days(91)),
-        await told(store, days(91), "resync", ended_at=NOW - days(90), details={"open": False}),
-        await told(store, days(400), "node_failed", details={"open": True}),
-        await told(store, days(89)),
+        await add_event(store, days(91)),
+        await add_event(store, days(91), "resync", ended_at=NOW - days(90), details={"open": False}),
+        await add_event(store, days(400), "node_failed", details={"open": True}),
+        await add_event(store, days(89)),
     )
     assert not await keeper.sweep()
-    assert await kept(store) == [open_span, young]
+    assert await event_uids(store) == [open_span, young]
     assert old < span < open_span
 
 
-async def test_the_newest_event_stays_whatever_its_age(store: Store, keeper: Housekeeping) -> None:
-    await told(store, days(500))
-    newest = await told(store, days(400))
+async def test_the_newest_event_is_kept_at_any_age(store: Store, keeper: Housekeeping) -> None:
+    await add_event(store, days(500))
+    newest = await add_event(store, days(400))
     await keeper.sweep()
-    assert await kept(store) == [newest]
+    assert await event_uids(store) == [newest]
     async with store.read() as session:
         assert await events.newest_uid(session) == newest
 
 
-async def test_of_each_type_only_so_many_are_kept(store: Store, keeper: Housekeeping) -> None:
-    await policy(store, max_saved_events_per_type=3)
-    many = [await told(store, days(30 - number), "shard_up") for number in range(8)]
-    few = [await told(store, days(40), "shard_down") for _ in range(3)]
-    flood = [await told(store, timedelta(hours=number), "logout") for number in range(12)]
+async def test_the_number_of_events_per_type_is_limited(store: Store, keeper: Housekeeping) -> None:
+    await set_policy(store, max_saved_events_per_type=3)
+    many = [await add_event(store, days(30 - number), "shard_up") for number in range(8)]
+    few = [await add_event(store, days(40), "shard_down") for _ in range(3)]
+    flood = [await add_event(store, timedelta(hours=number), "logout") for number in range(12)]
     await keeper.sweep()
-    assert await kept(store) == [*many[-3:], *few, *flood], (
-        "what is younger than a day stays: sessions may depend on it"
+    assert await event_uids(store) == [*many[-3:], *few, *flood], (
+        "events of the last day are kept because sessions may depend on them"
     )
 
 
-async def test_nothing_goes_where_the_policy_says_so(store: Store, keeper: Housekeeping) -> None:
-    await policy(store, events_keep_days=0, max_saved_events_per_type=0, actions_keep_days=0)
-    uids = [await told(store, days(1000)) for _ in range(3)]
-    await action(store, days(1000))
+async def test_nothing_is_deleted_without_limits_in_the_policy(store: Store, keeper: Housekeeping) -> None:
+    await set_policy(store, events_keep_days=0, max_saved_events_per_type=0, actions_keep_days=0)
+    uids = [await add_event(store, days(1000)) for _ in range(3)]
+    await add_action(store, days(1000))
     await keeper.sweep()
-    assert await kept(store) == uids
+    assert await event_uids(store) == uids
     async with store.read() as session:
         assert await actions.count(session) == 1
 
 
 @pytest.mark.parametrize("days_kept", [739_000, 999_999_999_999, -1, "x", None])
-async def test_whatever_the_store_holds_ends_nothing(store: Store, keeper: Housekeeping, days_kept: Any) -> None:
-    await policy(store, events_keep_days=days_kept, max_saved_events_per_type=days_kept, actions_keep_days=days_kept)
-    await told(store, days(10))
-    await told(store, days(5))
+async def test_invalid_limits_in_the_store_delete_nothing(store: Store, keeper: Housekeeping, days_kept: Any) -> None:
+    await set_policy(
+        store, events_keep_days=days_kept, max_saved_events_per_type=days_kept, actions_keep_days=days_kept
+    )
+    await add_event(store, days(10))
+    await add_event(store, days(5))
     await keeper.sweep()
-    assert len(await kept(store)) == 2
+    assert len(await event_uids(store)) == 2
 
 
-async def action(store: Store, age: timedelta, status: str = "completed") -> str:
+async def add_action(store: Store, age: timedelta, status: str = "completed") -> str:
     async with store.begin() as session:
         session.info["locked"] = True
         queued = queue.start(
@@ -120,20 +122,20 @@ async def action(store: Store, age: timedelta, status: str = "completed") -> str
         return queued.uid
 
 
-async def test_finished_actions_go_and_open_ones_stay(store: Store, keeper: Housekeeping) -> None:
+async def test_old_actions_are_deleted_except_open_ones(store: Store, keeper: Housekeeping) -> None:
     for status in ("completed", "failed"):
-        await action(store, days(31), status)
-    stay = {
-        await action(store, days(29)),
-        await action(store, days(365), "running"),
-        await action(store, days(365), "queued"),
+        await add_action(store, days(31), status)
+    kept = {
+        await add_action(store, days(29)),
+        await add_action(store, days(365), "running"),
+        await add_action(store, days(365), "queued"),
     }
     await keeper.sweep()
     async with store.read() as session:
-        assert {row.uid for row in await actions.recent(session)} == stay
+        assert {row.uid for row in await actions.recent(session)} == kept
 
 
-async def outage(store: Store, age: timedelta) -> int:
+async def add_outage(store: Store, age: timedelta) -> int:
     async with store.begin() as session:
         row = Outage(bdb_uid=1, seen_by=1, address="10.0.0.2", port=20000, slots="0-16383", waited=0, failed=0, lost=0)
         row.noticed_at = NOW - age
@@ -143,84 +145,88 @@ async def outage(store: Store, age: timedelta) -> int:
         return row.uid
 
 
-async def test_outages_go_as_events_do(store: Store, keeper: Housekeeping) -> None:
-    await outage(store, days(91))
-    many = [await outage(store, days(10 - number)) for number in range(5)]
-    young = await outage(store, timedelta(hours=23))
+async def test_outages_are_deleted_by_the_limits_for_events(store: Store, keeper: Housekeeping) -> None:
+    await add_outage(store, days(91))
+    many = [await add_outage(store, days(10 - number)) for number in range(5)]
+    young = await add_outage(store, timedelta(hours=23))
     await keeper.sweep()
-    assert await outages_kept(store) == [*many, young]
-    await policy(store, max_saved_events_per_type=3)
+    assert await outage_uids(store) == [*many, young]
+    await set_policy(store, max_saved_events_per_type=3)
     await keeper.sweep()
-    assert await outages_kept(store) == [*many[-2:], young]
-    await policy(store, max_saved_events_per_type=1, events_keep_days=1)
+    assert await outage_uids(store) == [*many[-2:], young]
+    await set_policy(store, max_saved_events_per_type=1, events_keep_days=1)
     await keeper.sweep()
-    assert await outages_kept(store) == [young]
+    assert await outage_uids(store) == [young]
 
 
-async def outages_kept(store: Store) -> list[int]:
+async def outage_uids(store: Store) -> list[int]:
     async with store.read() as session:
         return list((await session.execute(select(Outage.uid).order_by(Outage.uid))).scalars())
 
 
-async def test_much_goes_little_by_little(store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_events_are_deleted_in_batches(
+    store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(housekeeping, "ROWS", 4)
-    uids = [await told(store, days(100)) for _ in range(10)]
+    uids = [await add_event(store, days(100)) for _ in range(10)]
     assert await keeper.sweep()
-    assert await kept(store) == uids[4:]
+    assert await event_uids(store) == uids[4:]
     assert await keeper.sweep()
     assert not await keeper.sweep()
-    assert await kept(store) == uids[-1:]
+    assert await event_uids(store) == uids[-1:]
 
 
-async def lines(store: Store, count: int) -> None:
+async def add_audit_lines(store: Store, count: int) -> None:
     async with store.begin() as session:
         await audit.begin(session, "1")
         for _ in range(count - 1):
             await audit.add(session, Deed(source="x", method="PUT", path="/v1/cluster"), "done")
 
 
-async def trail(store: Store) -> list[tuple[int, str]]:
+async def audit_lines(store: Store) -> list[tuple[int, str]]:
     assert (await check(store)).faults == []
     async with store.read() as session:
         return [(line.uid, line.detail) for line in await audit.after(session, 0, 100)]
 
 
-async def test_old_lines_of_the_audit_trail_go_and_the_trail_says_so(store: Store, keeper: Housekeeping) -> None:
-    await lines(store, 3)
+async def test_removed_audit_lines_are_recorded_in_the_audit_log(store: Store, keeper: Housekeeping) -> None:
+    await add_audit_lines(store, 3)
     later = Housekeeping(store, lambda: datetime.now(UTC) + days(402))
     assert not await later.sweep()
-    # The newest line stays: the chain goes on behind it.
-    ((third, _), (fourth, said)) = await trail(store)
+    # The newest line stays, so that the chain continues from it.
+    ((third, _), (fourth, detail)) = await audit_lines(store)
     assert (third, fourth) == (3, 4)
-    assert said.startswith("Lines 1 to 2 were removed by the retention policy (older than ")
+    assert detail.startswith("Lines 1 to 2 were removed by the retention policy (older than ")
 
 
-async def test_the_trail_is_cut_once_a_day_and_not_for_every_line(store: Store, keeper: Housekeeping) -> None:
-    await lines(store, 3)
+async def test_the_audit_log_is_trimmed_at_most_once_a_day(store: Store, keeper: Housekeeping) -> None:
+    await add_audit_lines(store, 3)
     await Housekeeping(store, lambda: datetime.now(UTC) + days(400.5)).sweep()
-    assert [uid for uid, _ in await trail(store)] == [1, 2, 3]
+    assert [uid for uid, _ in await audit_lines(store)] == [1, 2, 3]
 
 
-async def test_lines_go_little_by_little(store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_audit_lines_are_deleted_in_batches(
+    store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(housekeeping, "ROWS", 2)
-    await lines(store, 6)
+    await add_audit_lines(store, 6)
     later = Housekeeping(store, lambda: datetime.now(UTC) + days(402))
-    assert await later.sweep(), "there is more"
-    assert [uid for uid, _ in await trail(store)] == [3, 4, 5, 6, 7]
+    assert await later.sweep(), "more lines are left to delete"
+    assert [uid for uid, _ in await audit_lines(store)] == [3, 4, 5, 6, 7]
     while await later.sweep():
-        await trail(store)
-    assert len(await trail(store)) <= 2
+        await audit_lines(store)
+    assert len(await audit_lines(store)) <= 2
 
 
-async def test_the_trail_is_kept_for_ever_where_the_policy_says_so(store: Store, keeper: Housekeeping) -> None:
-    await policy(store, audit_keep_days=0)
-    await lines(store, 3)
+async def test_the_audit_log_is_kept_without_a_limit_in_the_policy(store: Store, keeper: Housekeeping) -> None:
+    await set_policy(store, audit_keep_days=0)
+    await add_audit_lines(store, 3)
     await Housekeeping(store, lambda: datetime.now(UTC) + days(4000)).sweep()
-    assert [uid for uid, _ in await trail(store)] == [1, 2, 3]
+    assert [uid for uid, _ in await audit_lines(store)] == [1, 2, 3]
 
 
-async def test_a_line_that_a_wrong_clock_dated_takes_no_others_along(store: Store, keeper: Housekeeping) -> None:
-    await lines(store, 6)
+async def test_a_line_with_a_wrong_date_does_not_delete_other_lines(store: Store, keeper: Housekeeping) -> None:
+    await add_audit_lines(store, 6)
     async with store.begin() as session:
         row = await session.get(AuditLine, 5)
         assert row is not None

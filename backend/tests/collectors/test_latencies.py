@@ -1,4 +1,4 @@
-"""Latency of the last minutes: added up over endpoints, told late, told twice, forgotten."""
+"""Latency of the last minutes: merged over endpoints, with late and repeated samples, and removed with the database."""
 
 import pytest
 from backend.tests.collectors.samples import sample, shard
@@ -14,70 +14,70 @@ from shardboard.domain.histogram import Histogram, Key
 NOW = 1_700_000_000
 
 
-def all_took(micros: int, count: int = 100, bdb_uid: int = 1) -> dict[Key, Histogram]:
+def latency_of(micros: int, count: int = 100, bdb_uid: int = 1) -> dict[Key, Histogram]:
     return {(bdb_uid, "read"): Histogram.of([(micros, count)])}
 
 
-def value(known: Latencies, topic: str, uid: str, metric: str, t: int = NOW) -> float | None:
-    return dict(zip(latency.METRICS, known.row(topic, uid, t), strict=True))[metric]
+def value(latencies: Latencies, topic: str, uid: str, metric: str, t: int = NOW) -> float | None:
+    return dict(zip(latency.METRICS, latencies.row(topic, uid, t), strict=True))[metric]
 
 
 @pytest.fixture
-def known() -> Latencies:
+def latencies() -> Latencies:
     return Latencies(900)
 
 
-def test_endpoints_are_added_up_before_a_percentile_is_read(known: Latencies) -> None:
-    known.ingest(NOW, 1, all_took(100, 99))
-    known.ingest(NOW, 2, all_took(900, 1) | all_took(500, 100, bdb_uid=2))
-    known.settle(NOW)
-    assert value(known, "bdbs", "1", "p50_latency") == 100
-    assert value(known, "bdbs", "1", "p999_read_latency") == 900
-    assert value(known, "bdbs", "1", "avg_latency") == 108
-    assert value(known, "bdbs", "2", "p50_latency") == 500
-    assert value(known, "cluster", "cluster", "p99_latency") == 500
-    assert value(known, "endpoints", "1:1:2", "p50_latency") == 900
-    assert value(known, "bdbs", "1", "p50_write_latency") is None
+def test_endpoint_histograms_are_merged_before_percentiles_are_computed(latencies: Latencies) -> None:
+    latencies.ingest(NOW, 1, latency_of(100, 99))
+    latencies.ingest(NOW, 2, latency_of(900, 1) | latency_of(500, 100, bdb_uid=2))
+    latencies.settle(NOW)
+    assert value(latencies, "bdbs", "1", "p50_latency") == 100
+    assert value(latencies, "bdbs", "1", "p999_read_latency") == 900
+    assert value(latencies, "bdbs", "1", "avg_latency") == 108
+    assert value(latencies, "bdbs", "2", "p50_latency") == 500
+    assert value(latencies, "cluster", "cluster", "p99_latency") == 500
+    assert value(latencies, "endpoints", "1:1:2", "p50_latency") == 900
+    assert value(latencies, "bdbs", "1", "p50_write_latency") is None
 
 
-def test_endpoints_are_told_one_by_one_for_the_store(known: Latencies) -> None:
-    known.ingest(NOW, 1, all_took(100, 99))
-    known.ingest(NOW, 2, all_took(900, 1) | all_took(900, 100, bdb_uid=2))
-    assert known.of_endpoints(NOW) == {
+def test_the_store_gets_one_histogram_per_endpoint(latencies: Latencies) -> None:
+    latencies.ingest(NOW, 1, latency_of(100, 99))
+    latencies.ingest(NOW, 2, latency_of(900, 1) | latency_of(900, 100, bdb_uid=2))
+    assert latencies.of_endpoints(NOW) == {
         (endpoints.number(1, 1), "read"): {cell(100): 99},
         (endpoints.number(1, 2), "read"): {cell(900): 1},
         (endpoints.number(2, 2), "read"): {cell(900): 100},
     }
-    assert known.of_endpoints(NOW + 1) == {}
+    assert latencies.of_endpoints(NOW + 1) == {}
 
 
-def test_what_a_node_tells_late_is_added(known: Latencies) -> None:
-    known.ingest(NOW, 1, all_took(100))
-    known.settle(NOW)
-    known.ingest(NOW, 2, all_took(300, 200))
-    known.settle(NOW)
-    assert value(known, "bdbs", "1", "p50_latency") == 300
+def test_late_histograms_of_a_node_are_merged(latencies: Latencies) -> None:
+    latencies.ingest(NOW, 1, latency_of(100))
+    latencies.settle(NOW)
+    latencies.ingest(NOW, 2, latency_of(300, 200))
+    latencies.settle(NOW)
+    assert value(latencies, "bdbs", "1", "p50_latency") == 300
 
 
-def test_a_second_that_was_stored_is_not_added_again(known: Latencies) -> None:
-    """A restarted console hears the last two minutes of every agent once more."""
-    known.restore(NOW, all_took(100))
-    known.ingest(NOW, 1, all_took(900))
-    known.settle(NOW)
-    assert value(known, "bdbs", "1", "p99_latency") == 100
-    assert known.of(NOW) == all_took(100)
-    assert known.totals == {}, "nothing was measured since this console started"
+def test_a_stored_second_is_not_added_again(latencies: Latencies) -> None:
+    """After a restart, the console receives the last two minutes of every agent again."""
+    latencies.restore(NOW, latency_of(100))
+    latencies.ingest(NOW, 1, latency_of(900))
+    latencies.settle(NOW)
+    assert value(latencies, "bdbs", "1", "p99_latency") == 100
+    assert latencies.of(NOW) == latency_of(100)
+    assert latencies.totals == {}, "no request was measured since this console started"
 
 
-def test_histograms_go_and_their_metrics_stay(known: Latencies) -> None:
-    known.ingest(NOW, 1, all_took(100))
-    known.settle(NOW)
-    known.forget(NOW + HISTOGRAM_SECONDS + 1)
-    assert known.of(NOW) == {}
-    assert value(known, "bdbs", "1", "p50_latency") == 100
-    known.keep([2])
-    assert value(known, "bdbs", "1", "p50_latency") is None
-    assert value(known, "endpoints", "1:1:1", "p50_latency") is None
+def test_metrics_outlive_their_histograms(latencies: Latencies) -> None:
+    latencies.ingest(NOW, 1, latency_of(100))
+    latencies.settle(NOW)
+    latencies.forget(NOW + HISTOGRAM_SECONDS + 1)
+    assert latencies.of(NOW) == {}
+    assert value(latencies, "bdbs", "1", "p50_latency") == 100
+    latencies.keep([2])
+    assert value(latencies, "bdbs", "1", "p50_latency") is None
+    assert value(latencies, "endpoints", "1:1:1", "p50_latency") is None
 
 
 def reading(requests: float, conns: float, micros: int) -> EndpointReading:
@@ -91,13 +91,13 @@ def reading(requests: float, conns: float, micros: int) -> EndpointReading:
 
 
 def deliver(live: Live, t: int, *, requests: float = 10) -> None:
-    """One second of two nodes: node 1 has the primary, both serve the database; each counted over half a second."""
+    """Publish one second of two nodes. Node 1 has the primary. Both serve the database, and each counts for half a second."""
     for node_uid in (1, 2):
         proxy = ProxyReading(
             seconds=0.5, pid=7, threads=1, cpu=0.0, rss=0, databases={1: reading(requests, node_uid, 100 * node_uid)}
         )
-        held = {11: shard(read_cmds=t * 1000.0)} if node_uid == 1 else {}
-        live.ingest(node_uid, sample(t, held, proxy=proxy))
+        samples = {11: shard(read_cmds=t * 1000.0)} if node_uid == 1 else {}
+        live.ingest(node_uid, sample(t, samples, proxy=proxy))
     live._tell(t, live._seconds[t])
 
 
@@ -108,11 +108,13 @@ def live() -> Live:
     return made
 
 
-def test_a_database_shows_what_its_clients_saw(live: Live) -> None:
+def test_database_metrics_count_the_requests_of_clients(live: Live) -> None:
     deliver(live, NOW)
     deliver(live, NOW + 1)
     latest = live.latest("bdbs", "1")
-    assert (latest["total_req"], latest["read_req"], latest["conns"]) == (40, 40, 3), "not the shard's 1,000 commands"
+    assert (latest["total_req"], latest["read_req"], latest["conns"]) == (40, 40, 3), (
+        "not the 1,000 commands of the shard"
+    )
     assert latest["ingress_bytes"] == 1200
     assert latest["p99_latency"] == 200
     assert live.latest("cluster", "cluster")["total_req"] == 40
@@ -122,7 +124,7 @@ def test_a_database_shows_what_its_clients_saw(live: Live) -> None:
     assert live.latest("shards:1", "11")["total_req"] == 1000
 
 
-def test_totals_grow_and_end_with_the_database(live: Live) -> None:
+def test_totals_are_removed_with_the_database(live: Live) -> None:
     deliver(live, NOW)
     deliver(live, NOW + 1)
     totals = live.endpoints.totals[1, 2]
@@ -133,7 +135,7 @@ def test_totals_grow_and_end_with_the_database(live: Live) -> None:
     assert live.endpoints.latencies.totals == {}
 
 
-def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live: Live) -> None:
+def test_a_node_that_is_down_leaves_no_gap_in_its_databases(live: Live) -> None:
     live.set_members({11: ShardPlace(1, 0, 1), 12: ShardPlace(1, 0, 2)})
     for t in (NOW, NOW + 1):
         live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}))
@@ -142,7 +144,7 @@ def test_while_a_node_is_down_its_shards_serve_nothing_and_the_rest_is_told(live
     assert live.history("bdbs", 2, 0)["series"]["1"][0] == [None, 10.0]
 
 
-def test_a_database_being_created_or_dead_does_not_stop_the_cluster(live: Live) -> None:
+def test_starting_and_dead_shards_do_not_hide_cluster_metrics(live: Live) -> None:
     live.set_members({11: ShardPlace(1, 0, 1), 21: ShardPlace(2, 0, 1), 31: ShardPlace(3, 0, 1)})
     for t in (NOW, NOW + 1):  # 21 is not started yet, 31 died
         live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}, died={31: "killed"}))
@@ -151,4 +153,4 @@ def test_a_database_being_created_or_dead_does_not_stop_the_cluster(live: Live) 
     assert live.latest("bdbs", "2") == {}
     live.ingest(1, sample(NOW + 2, {11: shard(read_cmds=0.0)}, missing={21: "it did not answer INFO"}))
     live._tell(NOW + 2, live._seconds[NOW + 2])
-    assert live.latest("cluster", "cluster") == {}, "what runs and did not answer makes the sum a guess"
+    assert live.latest("cluster", "cluster") == {}, "the sum is unknown while a running shard does not answer"

@@ -1,4 +1,4 @@
-"""Seconds: when they are told, what late ones change, and what is not known."""
+"""When seconds are published, what late samples change, and which values are unknown."""
 
 import asyncio
 import json
@@ -24,8 +24,8 @@ TOPICS = ("cluster", "nodes", "bdbs", "shards:1", "shards:2")
 
 @pytest.fixture
 def live(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> Live:
-    """Two nodes, two databases: 1 with primaries 11, 12 and replica 13 of 11, and 2 with primary 21."""
-    monkeypatch.setattr(hub, "GRACE", 3600.0)  # nobody is given up unless the test says so
+    """Two nodes and two databases: 1 with primaries 11, 12 and replica 13 of 11, and 2 with primary 21."""
+    monkeypatch.setattr(hub, "GRACE", 3600.0)  # every node is waited for unless the test sets a shorter time
     made = Live(bus)
     made.set_members(MEMBERS)
     made.connect(1)
@@ -47,7 +47,7 @@ def frames(bus: Bus) -> Any:
 
 
 def first_node(t: int, **more: Any) -> Any:
-    """Second `t` of node 1: shard 11 reads 100/s, shard 21 10/s."""
+    """Return second `t` of node 1: shard 11 has 100 reads per second, shard 21 has 10."""
     return sample(
         t, {11: shard(read_cmds=t * 100.0, keys=5.0, repl_offset=900.0), 21: shard(read_cmds=t * 10.0)}, **more
     )
@@ -64,7 +64,7 @@ def second_node(t: int, **more: Any) -> Any:
     )
 
 
-async def told(running: Live, t: int) -> None:
+async def wait_for_second(running: Live, t: int) -> None:
     await until(lambda: running.newest >= t)
 
 
@@ -78,7 +78,7 @@ def value(live: Live, topic: str, uid: int | str, metric: str, t: int) -> float 
 
 
 def columns(live: Live, topic: str, uid: int | str, first: int, count: int) -> list[list[float | None]]:
-    """What a browser would get for these seconds."""
+    """Return the values that a browser gets for these seconds."""
     frame = live._frame(topic, first, count)
     assert frame["from"] == first
     assert tuple(frame["metrics"]) == Live.metrics(topic)
@@ -86,32 +86,32 @@ def columns(live: Live, topic: str, uid: int | str, first: int, count: int) -> l
 
 
 def received(frames: Listener) -> list[tuple[str, str, int]]:
-    """(topic, kind, second) of everything told so far."""
-    found = [decoded(told) for _, told in frames.drain()]
+    """Return (topic, kind, second) of each frame published so far."""
+    found = [decoded(item) for _, item in frames.drain()]
     return [(frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"]) for kind, frame in found]
 
 
-def decoded(told: Told) -> tuple[str, Any]:
-    """Kind and content of a frame, as a browser reads them."""
-    lines = dict(line.split(": ", 1) for line in told.text.decode().splitlines() if line)
+def decoded(item: Told) -> tuple[str, Any]:
+    """Return the kind and content of a frame, as a browser reads them."""
+    lines = dict(line.split(": ", 1) for line in item.text.decode().splitlines() if line)
     return lines["event"], json.loads(lines["data"])
 
 
-def heard(frames: Listener) -> int:
-    """How many frames wait to be read."""
+def unread_frames(frames: Listener) -> int:
+    """Return the number of frames that are not read yet."""
     return frames._queue.qsize()
 
 
-async def test_a_second_is_told_once_all_nodes_delivered_it(running: Live, frames: Listener) -> None:
+async def test_a_second_is_published_when_all_nodes_have_delivered_it(running: Live, frames: Listener) -> None:
     running.ingest(1, first_node(NOW))
     await asyncio.sleep(0.1)
     assert running.newest == 0
     running.ingest(2, second_node(NOW))
-    await told(running, NOW)
+    await wait_for_second(running, NOW)
     assert sorted(received(frames)) == [(topic, "sample", NOW) for topic in sorted(TOPICS)]
 
 
-async def test_what_shards_on_flash_tell_is_kept_beside(running: Live) -> None:
+async def test_flash_metrics_are_kept_in_their_own_topics(running: Live) -> None:
     def on_flash(t: int, keys: float) -> dict[int, list[float | None]]:
         counted = {"fetch_ram": keys * 3, "fetch_flash": keys, "flash_used_bytes": 1000.0}
         return {uid: [counted.get(name, 0.0) for name in TIER_FIELDS] for uid in (11, 12, 13) if keys and t}
@@ -120,32 +120,32 @@ async def test_what_shards_on_flash_tell_is_kept_beside(running: Live) -> None:
         running.ingest(1, first_node(t).model_copy(update={"tiers": {11: on_flash(t, keys)[11]}}))
         others = {uid: values for uid, values in on_flash(t, keys).items() if uid != 11}
         running.ingest(2, second_node(t).model_copy(update={"tiers": others}))
-        await told(running, t)
+        await wait_for_second(running, t)
     assert value(running, "flash", 1, "ram_hit_ratio", NOW + 1) == 0.75
-    assert value(running, "flash", 1, "big_fetch_flash", NOW + 1) == 20, "of both primaries"
+    assert value(running, "flash", 1, "big_fetch_flash", NOW + 1) == 20, "the sum of both primaries"
     assert value(running, "flash_shards:1", 13, "big_fetch_ram", NOW + 1) == 30
     assert value(running, "flash", 1, "ram_hit_ratio", NOW) is None
     assert value(running, "bdbs", 1, "used_memory", NOW + 1) == 3000, "RAM and flash together"
     assert "2" not in running._rings["flash"], "database 2 is not on flash"
     frame = running.frame("flash", NOW + 1)
     assert frame is not None
-    assert list(frame.uids) == [0, 1], "0: all together"
+    assert list(frame.uids) == [0, 1], "uid 0 is the total"
     running.set_members({21: ShardPlace(2, 0, 1)})
     assert "1" not in running._rings["flash"]
 
 
-async def test_a_slow_node_is_waited_for_only_so_long(
+async def test_a_slow_node_delays_a_second_only_for_the_grace_time(
     running: Live, frames: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "GRACE", 0.05)
     running.ingest(1, first_node(NOW))
-    await told(running, NOW)
+    await wait_for_second(running, NOW)
     assert value(running, "bdbs", 2, "used_memory", NOW) == 0
-    assert value(running, "bdbs", 1, "used_memory", NOW) is None, "a part of database 1 was not seen"
+    assert value(running, "bdbs", 1, "used_memory", NOW) is None, "database 1 is incomplete in this second"
     assert value(running, "cluster", "cluster", "used_memory", NOW) is None
     assert received(frames)
     running.ingest(2, second_node(NOW))
-    await until(lambda: heard(frames) >= len(TOPICS))
+    await until(lambda: unread_frames(frames) >= len(TOPICS))
     assert value(running, "bdbs", 1, "used_memory", NOW) == 0
     assert sorted(received(frames)) == [(topic, "history", NOW) for topic in sorted(TOPICS)]
 
@@ -154,34 +154,34 @@ async def test_late_and_incomplete_samples_are_counted(running: Live, monkeypatc
     monkeypatch.setattr(hub, "GRACE", 0.0)
     now = int(time.time())
     running.ingest(1, first_node(now - 60))
-    await told(running, now - 60)
-    assert running.lateness.share(2) == 0, "what node 2 sends of it is a back-fill"
+    await wait_for_second(running, now - 60)
+    assert running.lateness.share(2) == 0, "samples this old count as backfill"
     for t in range(now, now + 6):
         running.ingest(1, first_node(t))
-        await told(running, t)
+        await wait_for_second(running, t)
     assert running.lateness.share(1) == 0
     assert running.lateness.share(2) == 6 / 60
     running.ingest(2, second_node(now + 5))
-    assert running.lateness.share(2) == 6 / 60, "it arrived too late"
+    assert running.lateness.share(2) == 6 / 60, "a sample that arrives afterwards is still late"
     running.ingest(1, sample(now + 6, {}, missing={11: "timeout", 21: "timeout"}))
-    await told(running, now + 6)
+    await wait_for_second(running, now + 6)
     assert running.lateness.share(1) == 1 / 60
     running.disconnect(1)
     assert running.lateness.share(1) == 0, "a lost agent is reported separately"
 
 
-async def test_a_node_that_left_is_not_waited_for(running: Live) -> None:
+async def test_a_disconnected_node_does_not_delay_a_second(running: Live) -> None:
     running.ingest(1, first_node(NOW))
     await asyncio.sleep(0)
     running.disconnect(2)
-    await told(running, NOW)
+    await wait_for_second(running, NOW)
 
 
-async def test_rates_and_sums(running: Live) -> None:
+async def test_rates_and_sums_are_computed(running: Live) -> None:
     for t in (NOW, NOW + 1):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
-        await told(running, t)
+        await wait_for_second(running, t)
     t = NOW + 1
     expected = [
         ("shards:1", 11, "read_req", 100.0),
@@ -197,80 +197,80 @@ async def test_rates_and_sums(running: Live) -> None:
         ("nodes", 1, "ingress_bytes", 100.0),
     ]
     assert [(topic, uid, name, value(running, topic, uid, name, t)) for topic, uid, name, _ in expected] == expected
-    assert value(running, "bdbs", 1, "total_req", NOW) is None, "the first second has nothing to compare with"
+    assert value(running, "bdbs", 1, "total_req", NOW) is None, "the first second has no predecessor"
     assert running.latest("bdbs", "1")["total_req"] == 150
     assert running.latest("bdbs", "77") == {}
 
 
-async def test_replicas_lag_behind_their_own_primary(running: Live) -> None:
+async def test_replication_lag_is_relative_to_the_own_primary(running: Live) -> None:
     for t in (NOW, NOW + 1):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
-    await told(running, NOW + 1)
+    await wait_for_second(running, NOW + 1)
     lags = columns(running, "shards:1", 13, NOW, 2)[METRICS["shards"].index("repl_lag_bytes")]
     assert lags == [300.0, 200.0]
     assert value(running, "shards:1", 11, "repl_lag_bytes", NOW) is None
 
 
-async def test_a_replica_ahead_of_an_older_look_at_its_primary_lags_by_nothing(running: Live) -> None:
+async def test_a_replica_ahead_of_the_sample_of_its_primary_has_no_lag(running: Live) -> None:
     running.ingest(1, first_node(NOW))
     running.ingest(2, sample(NOW, {13: shard(is_primary=0.0, repl_offset=901.0)}))
-    await told(running, NOW)
+    await wait_for_second(running, NOW)
     assert value(running, "shards:1", 13, "repl_lag_bytes", NOW) == 0
 
 
-async def test_a_dead_shard_is_no_gap_in_its_database_and_an_unseen_one_is(running: Live) -> None:
+async def test_a_dead_shard_leaves_no_gap_but_a_missing_sample_does(running: Live) -> None:
     for t in (NOW, NOW + 1, NOW + 2):
         running.ingest(1, first_node(t))
         without = {NOW + 1: {"died": {13: "killed"}}, NOW + 2: {"missing": {13: "busy"}}}.get(t, {})
         shards = {12: shard(write_cmds=t * 50.0)} | ({} if without else {13: shard(is_primary=0.0)})
         running.ingest(2, sample(t, shards, **without))
-    await told(running, NOW + 2)
+    await wait_for_second(running, NOW + 2)
     totals = columns(running, "bdbs", 1, NOW, 3)[METRICS["bdbs"].index("used_memory")]
     assert totals == [0.0, 0.0, None]
     assert value(running, "bdbs", 1, "total_req", NOW + 1) == 150
 
 
-async def test_a_missing_second_is_a_gap_and_the_next_one_is_no_spike(running: Live) -> None:
+async def test_a_missing_second_is_a_gap_without_a_spike_after_it(running: Live) -> None:
     for t in (NOW, NOW + 2):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
-    await told(running, NOW + 2)
+    await wait_for_second(running, NOW + 2)
     assert columns(running, "bdbs", 1, NOW, 3)[0] == [None, None, 150.0]
 
 
-async def test_a_restarted_agent_is_a_gap_of_one_second(running: Live) -> None:
+async def test_an_agent_restart_leaves_a_gap_of_one_second(running: Live) -> None:
     for t, boot in ((NOW, "a"), (NOW + 1, "b"), (NOW + 2, "b")):
         running.ingest(1, first_node(t, boot=boot * 32))
         running.ingest(2, second_node(t))
-    await told(running, NOW + 2)
+    await wait_for_second(running, NOW + 2)
     assert columns(running, "shards:1", 11, NOW, 3)[0] == [None, None, 100.0]
     assert columns(running, "shards:1", 12, NOW, 3)[0] == [None, 50.0, 50.0]
 
 
-async def test_a_restarted_shard_is_a_gap_of_one_second(running: Live) -> None:
+async def test_a_shard_restart_leaves_a_gap_of_one_second(running: Live) -> None:
     for t, started, reads in ((NOW, 1.0, 500.0), (NOW + 1, 2.0, 900.0), (NOW + 2, 2.0, 950.0)):
         running.ingest(1, sample(t, {11: shard(started_at=started, read_cmds=reads), 21: shard()}))
         running.ingest(2, second_node(t))
-    await told(running, NOW + 2)
+    await wait_for_second(running, NOW + 2)
     assert columns(running, "shards:1", 11, NOW, 3)[0] == [None, None, 50.0]
 
 
-async def test_a_node_that_was_away_fills_its_gap(running: Live, frames: Listener) -> None:
+async def test_a_reconnected_node_fills_its_gap(running: Live, frames: Listener) -> None:
     running.disconnect(2)
     for t in range(NOW, NOW + 5):
         running.ingest(1, first_node(t))
-    await told(running, NOW + 4)
+    await wait_for_second(running, NOW + 4)
     received(frames)
     for t in range(NOW, NOW + 5):
         running.ingest(2, second_node(t))
-    await until(lambda: heard(frames))
+    await until(lambda: unread_frames(frames))
     assert columns(running, "bdbs", 1, NOW, 5)[0] == [None, 150.0, 150.0, 150.0, 150.0]
     assert columns(running, "nodes", 2, NOW, 5)[METRICS["nodes"].index("ingress_bytes")] == [None] + [100.0] * 4
     assert ("bdbs", "history", NOW) in received(frames)
 
 
-async def test_seconds_out_of_order_end_up_as_if_they_had_come_in_order(running: Live) -> None:
+async def test_seconds_that_arrive_out_of_order_give_the_same_rates(running: Live) -> None:
     for t in (NOW, NOW + 3, NOW + 1, NOW + 2):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
@@ -279,13 +279,13 @@ async def test_seconds_out_of_order_end_up_as_if_they_had_come_in_order(running:
     assert rates == [None, 150.0, 150.0, 150.0]
 
 
-async def test_a_new_console_shows_what_agents_remember(running: Live) -> None:
+async def test_a_new_console_gets_the_history_of_the_agents(running: Live) -> None:
     assert running.resume_point(1) == ("", 0)
     for t in range(NOW - 119, NOW + 1):
         running.ingest(1, first_node(t, seq=t - NOW + 500))
     for t in range(NOW - 119, NOW + 1):
         running.ingest(2, second_node(t))
-    await told(running, NOW)
+    await wait_for_second(running, NOW)
     await until(lambda: value(running, "bdbs", 1, "total_req", NOW - 118) is not None)
     frame = running.history("bdbs", 900, 0)
     assert frame["from"] + frame["count"] - 1 == NOW
@@ -294,11 +294,11 @@ async def test_a_new_console_shows_what_agents_remember(running: Live) -> None:
     assert running.resume_point(1)[1] == 500
 
 
-async def test_history_is_what_is_newer_than_what_one_has(running: Live) -> None:
+async def test_history_contains_only_newer_seconds(running: Live) -> None:
     for t in range(NOW, NOW + 10):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
-    await told(running, NOW + 9)
+    await wait_for_second(running, NOW + 9)
     for seconds, after, first, count in (
         (5, 0, NOW + 5, 5),
         (5, NOW + 7, NOW + 8, 2),
@@ -314,28 +314,28 @@ async def test_history_is_what_is_newer_than_what_one_has(running: Live) -> None
     assert running.history("shards:99", 5, 0)["series"] == {}
 
 
-async def test_series_of_what_was_deleted_are_forgotten(running: Live) -> None:
+async def test_series_of_deleted_databases_are_removed(running: Live) -> None:
     running.ingest(1, first_node(NOW))
     running.ingest(2, second_node(NOW))
-    await told(running, NOW)
+    await wait_for_second(running, NOW)
     running.set_members({uid: member for uid, member in MEMBERS.items() if member.bdb_uid == 2})
     assert running.history("shards:1", 5, 0)["series"] == {}
     assert list(running.history("bdbs", 5, 0)["series"]) == ["2"]
     running.ingest(1, first_node(NOW + 1))
     running.ingest(2, second_node(NOW + 1))
-    await told(running, NOW + 1)
+    await wait_for_second(running, NOW + 1)
     assert running.history("shards:1", 5, 0)["series"] == {}
     assert value(running, "cluster", "cluster", "total_req", NOW + 1) == 10
 
 
-async def test_a_topic_that_nobody_hears_is_not_made(running: Live, bus: Bus) -> None:
+async def test_frames_are_made_only_for_topics_with_listeners(running: Live, bus: Bus) -> None:
     with bus.listen("frame:nodes") as listener:
         running.ingest(1, first_node(NOW))
         running.ingest(2, second_node(NOW))
-        await told(running, NOW)
-        [(topic, frame_told)] = listener.drain()
-    kind, frame = decoded(frame_told)
-    assert (topic, kind, frame_told.text.startswith(f"id: {NOW}\n".encode())) == ("frame:nodes", "sample", True)
+        await wait_for_second(running, NOW)
+        [(topic, item)] = listener.drain()
+    kind, frame = decoded(item)
+    assert (topic, kind, item.text.startswith(f"id: {NOW}\n".encode())) == ("frame:nodes", "sample", True)
     assert frame["at"] == NOW * 1000 + 100
     assert sorted(frame["series"]) == ["1", "2"]
 
@@ -345,20 +345,22 @@ async def test_memory_does_not_grow_with_time(running: Live) -> None:
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
         if t % 50 == 0:
-            await told(running, t)
-    await told(running, NOW + 399)
+            await wait_for_second(running, t)
+    await wait_for_second(running, NOW + 399)
     await until(lambda: len(running._seconds) <= 151)
 
 
-async def test_an_agent_tells_of_its_own_shards_only(running: Live) -> None:
-    lie = {12: shard(write_cmds=1e9, keys=99.0), 99: shard()}
+async def test_samples_about_shards_of_other_nodes_are_ignored(running: Live) -> None:
+    foreign = {12: shard(write_cmds=1e9, keys=99.0), 99: shard()}
     running.ingest(2, second_node(NOW))
     first = first_node(NOW)
-    running.ingest(1, first.model_copy(update={"shards": first.shards | lie, "pings": {1: [5], 7: [5]}}))
-    await told(running, NOW)
+    running.ingest(1, first.model_copy(update={"shards": first.shards | foreign, "pings": {1: [5], 7: [5]}}))
+    await wait_for_second(running, NOW)
     assert value(running, "shards:1", 12, "no_of_keys", NOW) == 7
     assert set(running._seconds[NOW].pings) == {(1, 1)}
     running.ingest(2, second_node(NOW + 1))
-    running.ingest(1, first_node(NOW + 1).model_copy(update={"died": {13: "a lie"}, "missing": {12: "a lie"}}))
-    await told(running, NOW + 1)
+    running.ingest(
+        1, first_node(NOW + 1).model_copy(update={"died": {13: "not its shard"}, "missing": {12: "not its shard"}})
+    )
+    await wait_for_second(running, NOW + 1)
     assert not running._seconds[NOW + 1].died | running._seconds[NOW + 1].missing

@@ -1,4 +1,4 @@
-"""What is written when agents and shards come, go and change; agents are fakes, the store is real."""
+"""What is recorded when agents and shards connect, disconnect and change. Agents are fakes; the store is real."""
 
 import asyncio
 import time
@@ -35,12 +35,12 @@ NOW = 1_700_000_000
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "RETRY_SECONDS", 0.02)
     monkeypatch.setattr(collector, "LOST_AFTER", 0.15)
-    monkeypatch.setattr(collector, "CLOCK_SKEW", float("inf"))  # these samples are of 2023
+    monkeypatch.setattr(collector, "CLOCK_SKEW", float("inf"))  # the samples of these tests date from 2023
 
 
 @pytest.fixture
 async def database(console: Console, nodes: list[Node]) -> None:
-    """Database 1 is active: primary 1 on node 1, its replica 2 on node 2."""
+    """Active database 1 with primary 1 on node 1 and its replica 2 on node 2."""
     now = datetime.now(UTC)
     common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-16383"}
     async with console.store.begin() as session:
@@ -80,45 +80,45 @@ async def running(console: Console, nodes: list[Node], pulses: Pulses) -> AsyncI
     await asyncio.gather(task, *made._followers.values(), return_exceptions=True)
 
 
-async def all_well(agents: FakeAgents, t: int = NOW) -> None:
-    """One good second of both shards."""
+async def deliver_second(agents: FakeAgents, t: int = NOW) -> None:
+    """Deliver second `t` of both shards in normal operation."""
     agents.sample(1, sample(t, {1: shard()}))
     agents.sample(2, sample(t, {2: shard(is_primary=0.0)}))
 
 
-async def told(console: Console, *types: str) -> list[Event]:
-    """Events of these types, oldest first."""
+async def events_of_types(console: Console, *types: str) -> list[Event]:
+    """Return the events of these types, oldest first."""
     async with console.store.read() as session:
         return [event for event in await events.page(session, newest_first=False) if event.type in types]
 
 
-async def row(console: Console, uid: int) -> Shard:
+async def shard_row(console: Console, uid: int) -> Shard:
     async with console.store.read() as session:
         found = await shards.by_uid(session, uid)
     assert found is not None
     return found
 
 
-async def observed(console: Console, uid: int, status: str) -> Shard:
-    """The shard's row, once it has this status."""
+async def wait_for_status(console: Console, uid: int, status: str) -> Shard:
+    """Wait until the shard has this observed status. Return its row."""
 
     async def there() -> Shard | None:
-        found = await row(console, uid)
+        found = await shard_row(console, uid)
         return found if found.observed_status == status else None
 
     found: Shard = await until(there)
     return found
 
 
-async def status_is(console: Console, wanted: str) -> bool:
-    """Whether the store says that of the agent of node 1."""
+async def agent_status_is(console: Console, expected: str) -> bool:
+    """Return whether the agent of node 1 has this status in the store."""
     async with console.store.read() as session:
         found = await nodes.by_uid(session, 1)
-    return found is not None and found.agent_status == wanted
+    return found is not None and found.agent_status == expected
 
 
-async def since(console: Console) -> datetime | None:
-    """When node 1 was last there."""
+async def unavailable_since(console: Console) -> datetime | None:
+    """Return the time since when node 1 is unavailable."""
     async with console.store.read() as session:
         found = await nodes.by_uid(session, 1)
     assert found is not None
@@ -126,18 +126,18 @@ async def since(console: Console) -> datetime | None:
 
 
 @pytest.mark.usefixtures("database", "running")
-async def test_an_agent_tells_of_its_own_shards_only(console: Console, agents: FakeAgents) -> None:
-    await all_well(agents)
-    await observed(console, 1, "ok")
-    await observed(console, 2, "ok")
-    agents.sample(2, sample(NOW + 1, {2: shard(is_primary=0.0, loading=1.0)}, died={1: "a lie"}))
-    await observed(console, 2, "loading")
-    assert (await row(console, 1)).observed_status == "ok"
-    assert not await told(console, "shard_down")
+async def test_reports_about_shards_of_other_nodes_are_ignored(console: Console, agents: FakeAgents) -> None:
+    await deliver_second(agents)
+    await wait_for_status(console, 1, "ok")
+    await wait_for_status(console, 2, "ok")
+    agents.sample(2, sample(NOW + 1, {2: shard(is_primary=0.0, loading=1.0)}, died={1: "not its shard"}))
+    await wait_for_status(console, 2, "loading")
+    assert (await shard_row(console, 1)).observed_status == "ok"
+    assert not await events_of_types(console, "shard_down")
 
 
 @pytest.mark.usefixtures("running")
-async def test_an_agent_is_lost_once_and_back_once(
+async def test_a_lost_agent_and_its_return_are_recorded_once(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "LOST_AFTER", 3600)
@@ -147,15 +147,15 @@ async def test_an_agent_is_lost_once_and_back_once(
     agents.unreachable = {1}
     asked = agents.calls.count(("samples", 1))
     agents.sample(1, None)
-    await until(lambda: agents.calls.count(("samples", 1)) > asked)  # the stream has ended, and a new one was refused
+    await until(lambda: agents.calls.count(("samples", 1)) > asked)  # the stream ended, and a new one was refused
     monkeypatch.setattr(collector, "LOST_AFTER", 0)
-    await until(lambda: status_is(console, "lost"))
+    await until(lambda: agent_status_is(console, "lost"))
     calls = len(agents.calls)
     await until(lambda: len(agents.calls) > calls + 20)
-    gone = await since(console)
+    gone = await unavailable_since(console)
     assert gone is not None
     assert started <= gone <= datetime.now(UTC)
-    [lost] = await told(console, "node_agent_lost")
+    [lost] = await events_of_types(console, "node_agent_lost")
     assert (lost.severity, lost.source, lost.node_uid) == ("WARNING", "node", 1)
     assert lost.description == (
         "The agent of node 1 was lost: the agent of node 1 (10.0.0.1:9700) cannot be reached. "
@@ -163,23 +163,21 @@ async def test_an_agent_is_lost_once_and_back_once(
     )
     agents.unreachable = set()
     agents.sample(1, sample(NOW + 9))
-    await until(lambda: status_is(console, "connected"))
+    await until(lambda: agent_status_is(console, "connected"))
     agents.sample(1, sample(NOW + 10))
     await until(lambda: console.live.resume_point(1)[1] == NOW + 10)
-    [back] = await told(console, "node_agent_connected")
+    [back] = await events_of_types(console, "node_agent_connected")
     assert back.description == "The agent of node 1 reconnected."
-    assert await since(console) is None
+    assert await unavailable_since(console) is None
 
 
-async def test_an_agent_that_was_never_there_is_lost_too(
-    console: Console, agents: FakeAgents, nodes: list[Node]
-) -> None:
+async def test_an_agent_that_never_connected_is_lost(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     agents.unreachable = {1, 2, 3}
     made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(made.run())
 
     async def three() -> bool:
-        return len(await told(console, "node_agent_lost")) == 3
+        return len(await events_of_types(console, "node_agent_lost")) == 3
 
     try:
         await until(three)
@@ -188,11 +186,11 @@ async def test_an_agent_that_was_never_there_is_lost_too(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_loss_that_could_not_be_written_is_told_when_the_store_is_back(
+async def test_a_lost_agent_is_recorded_once_the_store_is_available_again(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agents.sample(1, sample(NOW))
-    await until(lambda: status_is(console, "connected"))
+    await until(lambda: agent_status_is(console, "connected"))
     failures, lost = [OSError("no store")], observations.agent_lost
 
     async def failing(session: Any, uid: int, reason: str, silence: float) -> None:
@@ -203,11 +201,11 @@ async def test_a_loss_that_could_not_be_written_is_told_when_the_store_is_back(
     monkeypatch.setattr(observations, "agent_lost", failing)
     agents.sample(1, None)
     agents.unreachable = {1}
-    await until(lambda: status_is(console, "lost"))
+    await until(lambda: agent_status_is(console, "lost"))
     assert failures == []
 
 
-async def test_a_node_that_joins_again_elsewhere_is_followed_there(
+async def test_a_node_that_joins_again_at_another_address_is_followed_there(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     await until(lambda: 1 in running._followers)
@@ -221,7 +219,7 @@ async def test_a_node_that_joins_again_elsewhere_is_followed_there(
     assert running._places[1].port == node.agent_port
 
 
-async def test_a_short_break_is_no_loss(
+async def test_a_short_interruption_does_not_mark_an_agent_as_lost(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "LOST_AFTER", 60)
@@ -229,16 +227,18 @@ async def test_a_short_break_is_no_loss(
     agents.sample(1, None)
     agents.sample(1, sample(NOW + 1))
     await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
-    assert await told(console, "node_agent_lost", "node_agent_connected") == []
+    assert await events_of_types(console, "node_agent_lost", "node_agent_connected") == []
     assert agents.calls.count(("samples", 1)) == 2
 
 
-async def test_a_node_that_was_down_is_up_with_its_next_sample_though_its_stream_never_broke(
+async def test_a_node_is_up_again_with_its_next_sample_on_the_same_stream(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     for t in (NOW - 1, NOW):
         agents.sample(1, sample(t))
-    await until(lambda: console.live.resume_point(1)[1] == NOW)  # so the first, which is noted anyway, is done with
+    await until(
+        lambda: console.live.resume_point(1)[1] == NOW
+    )  # the first sample, which is always recorded, is processed
     async with console.store.begin() as session:
         await observations.node_down(session, 1, [2, 3])
     await until(lambda: 1 in running._down)
@@ -246,23 +246,23 @@ async def test_a_node_that_was_down_is_up_with_its_next_sample_though_its_stream
         agents.sample(1, sample(t))
 
     async def back() -> list[Event]:
-        return await told(console, "node_up")
+        return await events_of_types(console, "node_up")
 
     [up] = await until(back)
     assert up.node_uid == 1
-    [outage] = await told(console, "node_failed")
+    [outage] = await events_of_types(console, "node_failed")
     assert outage.ended_at is not None
     assert outage.details["open"] is False
     await until(lambda: console.live.resume_point(1)[1] == NOW + 2)
-    assert len(await told(console, "node_up")) == 1
+    assert len(await events_of_types(console, "node_up")) == 1
 
 
-async def test_a_node_found_down_while_its_agent_is_noted_is_up_with_its_next_sample(
+async def test_a_node_marked_down_while_its_agent_is_recorded_is_up_again(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note_seen, found_down = running._note_seen, asyncio.Event()
 
-    async def noted_as_it_is_found_down(node: NodeRef, *, restarted: bool | None) -> None:
+    async def mark_down_after_recording(node: NodeRef, *, restarted: bool | None) -> None:
         await note_seen(node, restarted=restarted)
         if node.uid == 1 and not found_down.is_set():
             async with console.store.begin() as session:
@@ -270,19 +270,19 @@ async def test_a_node_found_down_while_its_agent_is_noted_is_up_with_its_next_sa
             await until(lambda: 1 in running._down)
             found_down.set()
 
-    monkeypatch.setattr(running, "_note_seen", noted_as_it_is_found_down)
+    monkeypatch.setattr(running, "_note_seen", mark_down_after_recording)
     agents.sample(1, sample(NOW))
     await asyncio.wait_for(found_down.wait(), 60)
     agents.sample(1, sample(NOW + 1))
     await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
 
     async def back() -> list[Event]:
-        return await told(console, "node_up")
+        return await events_of_types(console, "node_up")
 
     assert len(await until(back)) == 1
 
 
-async def test_a_lost_agent_of_a_node_that_is_down_is_not_told(
+async def test_a_lost_agent_of_a_node_that_is_down_is_not_recorded(
     console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     started = datetime.now(UTC)
@@ -290,13 +290,13 @@ async def test_a_lost_agent_of_a_node_that_is_down_is_not_told(
         await observations.node_down(session, 1, [], detected_ms=400)
         await observations.node_down(session, 1, [])
         await observations.agent_lost(session, 1, "it is gone")
-    [lost] = await told(console, "node_failed", "node_agent_lost")
-    found = await since(console)
+    [lost] = await events_of_types(console, "node_failed", "node_agent_lost")
+    found = await unavailable_since(console)
     assert found is not None
     assert started <= found + timedelta(milliseconds=400) <= lost.time
 
 
-async def test_facts_and_the_time_are_written_when_a_stream_starts(
+async def test_facts_and_last_seen_are_written_when_a_stream_starts(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     async with console.store.begin() as session:
@@ -316,33 +316,33 @@ async def test_facts_and_the_time_are_written_when_a_stream_starts(
 
 
 @pytest.mark.usefixtures("database")
-async def test_nodes_are_followed_again_after_the_store_was_away(
+async def test_nodes_are_followed_again_after_a_store_failure(
     console: Console, nodes: list[Node], agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     first = asyncio.create_task(made.run())
-    await all_well(agents)
-    await observed(console, 1, "ok")
+    await deliver_second(agents)
+    await wait_for_status(console, 1, "ok")
 
-    async def away(_: object) -> None:
+    async def store_unavailable(_: object) -> None:
         raise ConnectionRefusedError("no store")
 
     with monkeypatch.context() as broken:
-        broken.setattr(shards, "conditions", away)
+        broken.setattr(shards, "conditions", store_unavailable)
         console.bus.publish("change", ("shard", 1))
         with pytest.raises(ConnectionRefusedError):
             await first
     again = asyncio.create_task(made.run())
     agents.sample(1, sample(NOW + 1, died={1: "killed"}))
-    await observed(console, 1, "down")
+    await wait_for_status(console, 1, "down")
     again.cancel()
     await asyncio.gather(again, *made._followers.values(), return_exceptions=True)
 
 
 @pytest.mark.usefixtures("database")
-async def test_what_is_observed_is_written(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
-    await all_well(agents)
-    primary, replica = await observed(console, 1, "ok"), await observed(console, 2, "ok")
+async def test_observations_are_written(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await deliver_second(agents)
+    primary, replica = await wait_for_status(console, 1, "ok"), await wait_for_status(console, 2, "ok")
     assert (primary.observed_role, primary.observed_link) == ("master", "")
     assert (replica.observed_role, replica.observed_link) == ("slave", "idle")
     assert primary.observed_pid == 4711
@@ -352,38 +352,38 @@ async def test_what_is_observed_is_written(console: Console, agents: FakeAgents,
 
 
 @pytest.mark.usefixtures("database")
-async def test_what_a_loop_has_seen_since_is_left_until_the_next_second_tells(
+async def test_a_newer_observation_of_a_loop_is_kept_until_the_next_second(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     async with console.store.begin() as session:
         seen = await shards.by_uid(session, 1)
         assert seen is not None
         seen.became("master", datetime.fromtimestamp(NOW + 0.5, UTC))
-    await all_well(agents)
-    await observed(console, 2, "ok")
+    await deliver_second(agents)
+    await wait_for_status(console, 2, "ok")
     await until(lambda: console.live.resume_point(1)[1] == NOW)
-    assert (await row(console, 1)).observed_pid is None
-    await all_well(agents, NOW + 1)
+    assert (await shard_row(console, 1)).observed_pid is None
+    await deliver_second(agents, NOW + 1)
 
-    async def complete() -> bool:  # the same values as a second ago
-        return (await row(console, 1)).observed_pid == 4711
+    async def complete() -> bool:  # the values are the same as in the previous second
+        return (await shard_row(console, 1)).observed_pid == 4711
 
     await until(complete)
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_clock_that_is_wrong_is_not_believed(
+async def test_the_time_of_a_wrong_clock_is_not_used(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "CLOCK_SKEW", 2.0)
-    await all_well(agents)
-    seen = await observed(console, 1, "ok")
+    await deliver_second(agents)
+    seen = await wait_for_status(console, 1, "ok")
     assert seen.observed_at is not None
     assert abs((datetime.now(UTC) - seen.observed_at).total_seconds()) < 60
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_clock_that_is_far_ahead_does_not_push_the_present_out(
+async def test_metrics_of_a_clock_that_is_far_ahead_are_ignored(
     console: Console,
     agents: FakeAgents,
     running: NodeCollector,
@@ -399,51 +399,53 @@ async def test_a_clock_that_is_far_ahead_does_not_push_the_present_out(
     assert console.live._seconds.keys() == {now}
     assert pulses.clocks[1] == pytest.approx(3600, abs=60)
 
-    async def follows() -> bool:  # what it says of its shards counts, but as seen now
-        return (await row(console, 1)).observed_role == "slave"
+    async def follows() -> bool:  # the state of its shards is used, with the current time
+        return (await shard_row(console, 1)).observed_role == "slave"
 
     await until(follows)
-    seen = (await row(console, 1)).observed_at
+    seen = (await shard_row(console, 1)).observed_at
     assert seen is not None
     assert seen <= datetime.now(UTC)
 
 
 @pytest.mark.usefixtures("database")
-async def test_seconds_without_a_change_leave_the_store_alone(
+async def test_seconds_without_a_change_write_nothing(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     with console.bus.listen("change") as changes:
-        told: set[Any] = set()
-        await all_well(agents)
+        published: set[Any] = set()
+        await deliver_second(agents)
         await until(
-            lambda: told.update(change for _, change in changes.drain()) or {("shard", 1), ("shard", 2)} <= told
+            lambda: (
+                published.update(change for _, change in changes.drain()) or {("shard", 1), ("shard", 2)} <= published
+            )
         )
         for t in range(NOW + 1, NOW + 20):
-            await all_well(agents, t)
+            await deliver_second(agents, t)
         await until(lambda: console.live.resume_point(2)[1] == NOW + 19)
         assert changes.drain() == []
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_shard_that_died_is_told_once(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
-    await all_well(agents)
-    await observed(console, 1, "ok")
+async def test_a_dead_shard_is_recorded_once(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await deliver_second(agents)
+    await wait_for_status(console, 1, "ok")
     for t in range(NOW + 1, NOW + 4):
         agents.sample(1, sample(t, died={1: "killed by signal 9"}))
-    dead = await observed(console, 1, "down")
+    dead = await wait_for_status(console, 1, "down")
     await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
     assert (dead.detail, dead.observed_role, dead.observed_pid) == ("killed by signal 9", "master", None)
-    [down] = await told(console, "shard_down")
+    [down] = await events_of_types(console, "shard_down")
     assert down.description == ("Shard redis:1 of shop on node 1 (primary) went down: killed by signal 9.")
     assert (down.severity, down.bdb_uid, down.node_uid, down.shard_uid) == ("ERROR", 1, 1, 1)
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_new_console_does_not_tell_it_again(
+async def test_a_new_console_does_not_record_a_dead_shard_again(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     agents.sample(1, sample(NOW, died={1: "killed"}))
-    await observed(console, 1, "down")
+    await wait_for_status(console, 1, "down")
     other = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(other.run())
     try:
@@ -455,47 +457,47 @@ async def test_a_new_console_does_not_tell_it_again(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert len(await told(console, "shard_down")) == 1
+    assert len(await events_of_types(console, "shard_down")) == 1
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_shard_that_does_not_answer_is_no_dead_one(
+async def test_a_shard_that_does_not_answer_is_not_dead(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
-    await all_well(agents)
-    await observed(console, 1, "ok")
+    await deliver_second(agents)
+    await wait_for_status(console, 1, "ok")
     agents.sample(1, sample(NOW + 1, missing={1: "it did not answer INFO within 0.8 s"}))
-    busy = await observed(console, 1, "timeout")
+    busy = await wait_for_status(console, 1, "timeout")
     assert busy.detail == "it did not answer INFO within 0.8 s"
     agents.sample(1, sample(NOW + 2, {1: shard()}))
-    assert (await observed(console, 1, "ok")).detail == ""
-    assert await told(console, "shard_down", "shard_up", "shard_role_changed") == []
+    assert (await wait_for_status(console, 1, "ok")).detail == ""
+    assert await events_of_types(console, "shard_down", "shard_up", "shard_role_changed") == []
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_shard_that_came_back_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+async def test_a_restarted_shard_is_recorded(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
     agents.sample(1, sample(NOW, died={1: "killed"}))
-    await observed(console, 1, "down")
+    await wait_for_status(console, 1, "down")
     agents.sample(1, sample(NOW + 1, {1: shard(pid=4712.0, started_at=2000.0)}))
-    back = await observed(console, 1, "ok")
+    back = await wait_for_status(console, 1, "ok")
     assert (back.observed_pid, back.observed_started_at) == (4712, datetime.fromtimestamp(2000, UTC))
-    [up] = await told(console, "shard_up")
+    [up] = await events_of_types(console, "shard_up")
     assert up.description == "Shard redis:1 of shop on node 1 came up."
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_change_of_roles_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
-    await all_well(agents)
-    await observed(console, 2, "ok")
+async def test_a_role_change_is_recorded(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
+    await deliver_second(agents)
+    await wait_for_status(console, 2, "ok")
     agents.sample(2, sample(NOW + 1, {2: shard()}))
 
     async def changed() -> list[Event]:
-        return await told(console, "shard_role_changed")
+        return await events_of_types(console, "shard_role_changed")
 
     [event] = await until(changed)
     assert event.description == "Shard redis:2 of shop on node 2 became primary of slots 0–16383 in place of redis:1."
-    assert (await row(console, 2)).role == "slave", "desired state is not the collector's"
-    assert (await row(console, 2)).observed_role == "master"
+    assert (await shard_row(console, 2)).role == "slave", "the collector does not change the desired state"
+    assert (await shard_row(console, 2)).observed_role == "master"
 
 
 @pytest.mark.usefixtures("database")
@@ -508,13 +510,19 @@ async def test_a_change_of_roles_is_told(console: Console, agents: FakeAgents, r
         ([("SMDrill", "node", 1), ("SMBenchmark", "benchmark", 1)], "WARNING"),
         ([("SMRebalance", "bdb", 1), ("SMFailover", "bdb", 1)], "WARNING"),
     ],
-    ids=["rebalance", "maintenance", "of another database", "drill and benchmark", "a primary is lost meanwhile"],
+    ids=[
+        "rebalance",
+        "maintenance",
+        "of another database",
+        "drill and benchmark",
+        "a primary is lost at the same time",
+    ],
 )
-async def test_a_change_of_roles_that_is_meant_is_no_warning(
+async def test_an_intended_role_change_is_not_a_warning(
     console: Console, agents: FakeAgents, running: NodeCollector, names: list[tuple[str, str, int]], severity: str
 ) -> None:
-    await all_well(agents)
-    await observed(console, 2, "ok")
+    await deliver_second(agents)
+    await wait_for_status(console, 2, "ok")
     async with console.store.begin() as session:
         await clusters.load_for_update(session)
         for name, kind, uid in names:
@@ -530,39 +538,41 @@ async def test_a_change_of_roles_that_is_meant_is_no_warning(
     agents.sample(2, sample(NOW + 1, {2: shard()}))
 
     async def changed() -> list[Event]:
-        return await told(console, "shard_role_changed")
+        return await events_of_types(console, "shard_role_changed")
 
     [event] = await until(changed)
     assert event.severity == severity
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_primary_that_refuses_requests_is_not_in_sync(
+async def test_a_primary_with_a_failed_cluster_state_is_recorded(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
-    await all_well(agents)
-    await observed(console, 1, "ok")
+    await deliver_second(agents)
+    await wait_for_status(console, 1, "ok")
     for t, down, link in ((NOW + 1, 1.0, "cluster_down"), (NOW + 2, 0.0, "")):
         agents.sample(1, sample(t, {1: shard(cluster_down=down)}))
 
-        async def told_so(link: str = link) -> bool:
-            return (await row(console, 1)).observed_link == link
+        async def has_link(link: str = link) -> bool:
+            return (await shard_row(console, 1)).observed_link == link
 
-        await until(told_so)
+        await until(has_link)
 
 
 @pytest.mark.usefixtures("database")
-async def test_a_lost_and_regained_link_is_told(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
-    await all_well(agents)
-    await observed(console, 2, "ok")
+async def test_a_lost_and_restored_replication_link_is_recorded(
+    console: Console, agents: FakeAgents, running: NodeCollector
+) -> None:
+    await deliver_second(agents)
+    await wait_for_status(console, 2, "ok")
     for t, link in ((NOW + 1, 0.0), (NOW + 2, 0.0), (NOW + 3, 1.0)):
         agents.sample(2, sample(t, {2: shard(is_primary=0.0, link_up=link)}))
 
-    async def both() -> list[Event]:
-        found = await told(console, "replica_link_down", "replica_in_sync")
+    async def both_events() -> list[Event]:
+        found = await events_of_types(console, "replica_link_down", "replica_in_sync")
         return found if len(found) >= 2 else []
 
-    assert [event.description for event in await until(both)] == [
+    assert [event.description for event in await until(both_events)] == [
         "Shard redis:2 of shop on node 2 lost the link to its primary.",
         "Shard redis:2 of shop on node 2 was in sync with its primary.",
     ]
@@ -570,7 +580,7 @@ async def test_a_lost_and_regained_link_is_told(console: Console, agents: FakeAg
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("status", ["pending", "delete-pending", "creation-failed"])
-async def test_databases_that_come_and_go_are_not_commented(
+async def test_databases_being_created_or_deleted_record_no_shard_events(
     console: Console, agents: FakeAgents, running: NodeCollector, status: str
 ) -> None:
     async with console.store.begin() as session:
@@ -578,20 +588,18 @@ async def test_databases_that_come_and_go_are_not_commented(
         assert bdb is not None
         bdb.status = status
     agents.sample(1, sample(NOW, died={1: "killed"}))
-    await observed(console, 1, "down")
-    assert await told(console, "shard_down") == []
+    await wait_for_status(console, 1, "down")
+    assert await events_of_types(console, "shard_down") == []
 
 
 @pytest.mark.usefixtures("database")
-async def test_shards_that_nobody_knows_are_passed_over(
-    console: Console, agents: FakeAgents, running: NodeCollector
-) -> None:
+async def test_unknown_shards_are_ignored(console: Console, agents: FakeAgents, running: NodeCollector) -> None:
     agents.sample(1, sample(NOW, {1: shard(), 77: shard()}, died={78: "killed"}))
-    await observed(console, 1, "ok")
-    assert await told(console, "shard_down") == []
+    await wait_for_status(console, 1, "ok")
+    assert await events_of_types(console, "shard_down") == []
 
 
-async def test_a_node_that_joins_is_followed_at_once_and_one_that_leaves_no_more(
+async def test_nodes_that_join_or_leave_are_noticed_at_once(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     await until(lambda: set(running._followers) == {1, 2, 3})
@@ -610,11 +618,13 @@ async def test_a_node_that_joins_is_followed_at_once_and_one_that_leaves_no_more
             )
         )
         await session.delete(third)
-    async with asyncio.timeout(4.5):  # without a change it looks every 5 s
+    async with asyncio.timeout(4.5):  # without a change, the collector polls every 5 s
         await until(lambda: set(running._followers) == {1, 2, 4})
 
 
-async def test_stopping_ends_every_follower(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
+async def test_stopping_the_collector_stops_every_follower(
+    console: Console, agents: FakeAgents, nodes: list[Node]
+) -> None:
     made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(made.run())
     await until(lambda: len(made._followers) == 3)

@@ -1,4 +1,4 @@
-"""Webhooks are told each event once in its order, and how it ended, also when they or the console are away for a while."""
+"""Webhooks get each event and each end of an alarm once and in order, even if they or the console are unavailable for a while."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ ADMIN = Principal("ann", "admin")
 URL = "https://hooks.example.org/a"
 
 
-class Receiver:
-    """Keeps what arrives; `broken` URLs refuse."""
+class FakeReceiver:
+    """Records the messages that arrive. Requests to the URLs in `broken` fail."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, str]] = []
@@ -52,8 +52,8 @@ class Receiver:
         self.deliveries.append(headers["X-Shardboard-Delivery"])
 
 
-class Post:
-    """Keeps mails."""
+class FakeMailServer:
+    """Records the mails that are sent."""
 
     def __init__(self) -> None:
         self.got: list[tuple[MailServer, EmailMessage]] = []
@@ -62,8 +62,8 @@ class Post:
         self.got.append((server, message))
 
 
-class Siem:
-    """Keeps messages of syslog."""
+class FakeSyslogServer:
+    """Records the syslog messages that arrive. Requests fail while `broken` is true."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, str, bytes]] = []
@@ -79,7 +79,7 @@ class Siem:
         return [int(message.partition(b' uid="')[2].partition(b'"')[0]) for _, _, message in self.got]
 
 
-class Clock:
+class FakeClock:
     def __init__(self) -> None:
         self.ahead = timedelta(seconds=5)
 
@@ -88,156 +88,167 @@ class Clock:
 
 
 @pytest.fixture
-def receiver() -> Receiver:
-    return Receiver()
+def receiver() -> FakeReceiver:
+    return FakeReceiver()
 
 
 @pytest.fixture
-def post() -> Post:
-    return Post()
+def mail_server() -> FakeMailServer:
+    return FakeMailServer()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def siem() -> Siem:
-    return Siem()
+def syslog_server() -> FakeSyslogServer:
+    return FakeSyslogServer()
 
 
 @pytest.fixture
-def notifier(console: Console, receiver: Receiver, post: Post, siem: Siem, clock: Clock) -> Notifier:
-    return Notifier(console.store, console.bus, Courier(receiver, post, siem), clock)
+def notifier(
+    console: Console,
+    receiver: FakeReceiver,
+    mail_server: FakeMailServer,
+    syslog_server: FakeSyslogServer,
+    clock: FakeClock,
+) -> Notifier:
+    return Notifier(console.store, console.bus, Courier(receiver, mail_server, syslog_server), clock)
 
 
-async def add(console: Console, **fields: Any) -> int:
-    given = {"name": "chat", "kind": "webhook", "url": URL, "secret": "", "events": "alarms"}
-    given |= {"min_severity": "WARNING", "enabled": True}
+async def add_webhook(console: Console, **fields: Any) -> int:
+    values = {"name": "chat", "kind": "webhook", "url": URL, "secret": "", "events": "alarms"}
+    values |= {"min_severity": "WARNING", "enabled": True}
     async with console.store.begin() as session:
-        return (await service.create(session, given | fields, ADMIN)).uid
+        return (await service.create(session, values | fields, ADMIN)).uid
 
 
-async def happens(console: Console, type_: str = "alarm_clock", severity: str = "WARNING", **details: Any) -> int:
+async def record_event(console: Console, type_: str = "alarm_clock", severity: str = "WARNING", **details: Any) -> int:
     async with console.store.begin() as session:
         event = events.record(session, type_, "It happened.", source="cluster", severity=severity, details=details)
         await session.flush()
         return event.uid
 
 
-async def ends(console: Console, uid: int) -> None:
+async def end_event(console: Console, uid: int) -> None:
     async with console.store.begin() as session:
         event = await session.get_one(Event, uid)
         event.ended_at, event.details = datetime.now(UTC), {}
 
 
-async def row(console: Console, uid: int) -> Webhook:
+async def webhook_row(console: Console, uid: int) -> Webhook:
     async with console.store.read() as session:
         found = await webhooks.by_uid(session, uid)
     assert found is not None
     return found
 
 
-async def test_an_alarm_and_its_end(console: Console, notifier: Notifier, receiver: Receiver) -> None:
-    await happens(console, open=True)  # before there was anybody to tell
-    uid = await add(console)
-    alarm = await happens(console, open=True)
-    await happens(console, "bdb_created", "INFO")
+async def test_an_alarm_and_its_end_are_sent_once(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
+    await record_event(console, open=True)  # before the webhook exists
+    uid = await add_webhook(console)
+    alarm = await record_event(console, open=True)
+    await record_event(console, "bdb_created", "INFO")
     for _ in range(2):
         await notifier.look()
     assert receiver.got == [("raised", "alarm_clock")]
     assert receiver.deliveries == [f"{uid}-{alarm}-raised"]
-    assert (await row(console, uid)).raised == [alarm]
-    await ends(console, alarm)
+    assert (await webhook_row(console, uid)).raised == [alarm]
+    await end_event(console, alarm)
     for _ in range(2):
         await notifier.look()
     assert receiver.got[1:] == [("ended", "alarm_clock")]
-    assert (await row(console, uid)).raised == []
+    assert (await webhook_row(console, uid)).raised == []
 
 
-async def test_all_events_in_their_order(console: Console, notifier: Notifier, receiver: Receiver) -> None:
-    await add(console, events="all", min_severity="INFO")
+async def test_events_are_sent_in_order(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
+    await add_webhook(console, events="all", min_severity="INFO")
     for number in range(5):
-        await happens(console, f"event_{number}", "INFO")
-    short = await happens(console, open=True)
-    await ends(console, short)
+        await record_event(console, f"event_{number}", "INFO")
+    ended_alarm = await record_event(console, open=True)
+    await end_event(console, ended_alarm)
     await notifier.look()
-    told = [("event", f"event_{number}") for number in range(5)] + [("ended", "alarm_clock")]
-    assert [each for each in receiver.got if each[1] != "webhook_created"] == told
+    expected = [("event", f"event_{number}") for number in range(5)] + [("ended", "alarm_clock")]
+    assert [each for each in receiver.got if each[1] != "webhook_created"] == expected
 
 
-async def test_who_does_not_answer_is_tried_again_later_and_misses_nothing(
-    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+async def test_a_failed_delivery_is_retried_later_without_losing_events(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
 ) -> None:
-    uid, other = await add(console), await add(console, url="https://other.example.org/", events="alarms")
+    uid, other = (
+        await add_webhook(console),
+        await add_webhook(console, url="https://other.example.org/", events="alarms"),
+    )
     receiver.broken = {URL}
-    first, second = await happens(console, "alarm_a"), await happens(console, "alarm_b")
+    first, second = await record_event(console, "alarm_a"), await record_event(console, "alarm_b")
     await notifier.look()
     await notifier.look()
-    broken = await row(console, uid)
-    assert (broken.failures, broken.last_error) == (1, "It answered 500."), "it is not tried again at once"
-    assert receiver.got == [("event", "alarm_a"), ("event", "alarm_b")], "the other one was told meanwhile"
+    broken = await webhook_row(console, uid)
+    assert (broken.failures, broken.last_error) == (1, "It answered 500."), "it is not retried at once"
+    assert receiver.got == [("event", "alarm_a"), ("event", "alarm_b")], "the other webhook got both events"
     receiver.broken, receiver.got, receiver.deliveries = set(), [], []
     clock.ahead += timedelta(minutes=2)
     await notifier.look()
     assert receiver.deliveries == [f"{uid}-{first}-event", f"{uid}-{second}-event"]
-    well = await row(console, uid)
-    assert (well.failures, well.last_error) == (0, "")
-    assert well.last_told_at is not None
-    assert (await row(console, other)).failures == 0
+    recovered = await webhook_row(console, uid)
+    assert (recovered.failures, recovered.last_error) == (0, "")
+    assert recovered.last_told_at is not None
+    assert (await webhook_row(console, other)).failures == 0
 
 
-async def test_a_new_console_goes_on_where_the_last_one_was_killed(
-    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+async def test_a_new_console_continues_after_the_last_sent_event(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
 ) -> None:
-    uid = await add(console)
-    alarm = await happens(console, open=True)
+    uid = await add_webhook(console)
+    alarm = await record_event(console, open=True)
     await notifier.look()
-    await ends(console, alarm)
-    later = await happens(console, "alarm_later")
-    await Notifier(console.store, console.bus, Courier(receiver, Post(), Siem()), clock).look()
+    await end_event(console, alarm)
+    later = await record_event(console, "alarm_later")
+    await Notifier(console.store, console.bus, Courier(receiver, FakeMailServer(), FakeSyslogServer()), clock).look()
     assert receiver.deliveries == [f"{uid}-{alarm}-raised", f"{uid}-{alarm}-ended", f"{uid}-{later}-event"]
 
 
-async def test_old_news_is_left_out(console: Console, notifier: Notifier, receiver: Receiver, clock: Clock) -> None:
-    uid = await add(console)
-    await happens(console, "alarm_old")
+async def test_old_events_are_not_sent(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
+) -> None:
+    uid = await add_webhook(console)
+    await record_event(console, "alarm_old")
     clock.ahead += timedelta(hours=25)
     await notifier.look()
     assert receiver.got == []
-    assert (await row(console, uid)).told_to > 0
+    assert (await webhook_row(console, uid)).told_to > 0
 
 
-async def test_what_happened_while_it_was_off_is_not_told(
-    console: Console, notifier: Notifier, receiver: Receiver
+async def test_events_during_a_disabled_webhook_are_not_sent(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
 ) -> None:
-    uid = await add(console, enabled=False)
-    await happens(console)
+    uid = await add_webhook(console, enabled=False)
+    await record_event(console)
     await notifier.look()
     async with console.store.begin() as session:
         await service.change(session, uid, {"enabled": True}, ADMIN)
     await notifier.look()
     assert receiver.got == []
-    await happens(console, "alarm_new")
+    await record_event(console, "alarm_new")
     await notifier.look()
     assert receiver.got == [("event", "alarm_new")]
 
 
-async def test_an_alarm_that_was_forgotten_is_not_asked_for_for_ever(
-    console: Console, notifier: Notifier, receiver: Receiver
+async def test_a_deleted_alarm_is_removed_from_the_open_alarms(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
 ) -> None:
-    uid = await add(console)
-    alarm = await happens(console, open=True)
+    uid = await add_webhook(console)
+    alarm = await record_event(console, open=True)
     await notifier.look()
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Event, alarm))
     await notifier.look()
-    assert (await row(console, uid)).raised == []
+    assert (await webhook_row(console, uid)).raised == []
 
 
-async def test_a_test_message(console: Console, notifier: Notifier, receiver: Receiver) -> None:
-    uid = await add(console)
+async def test_a_test_message_is_sent_at_once(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
+    uid = await add_webhook(console)
     await notifier.test(uid, "ann")
     assert receiver.got == [("test", "")]
     receiver.broken = {URL}
@@ -250,11 +261,11 @@ async def test_a_test_message(console: Console, notifier: Notifier, receiver: Re
 AM = {"kind": "alertmanager", "url": "http://127.0.0.1:9093"}
 
 
-async def test_alertmanager_is_told_again_while_it_goes_on(
-    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+async def test_alertmanager_gets_an_open_alarm_repeatedly(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
 ) -> None:
-    await add(console, **AM)
-    alarm = await happens(console, open=True)
+    await add_webhook(console, **AM)
+    alarm = await record_event(console, open=True)
     await notifier.look()
     [(url, [first])] = receiver.alerts
     assert url == "http://127.0.0.1:9093/api/v2/alerts"
@@ -269,17 +280,19 @@ async def test_alertmanager_is_told_again_while_it_goes_on(
         await notifier.look()
     assert len(receiver.alerts) == 4
     assert receiver.alerts[3][1][0]["endsAt"] > first["endsAt"]
-    await ends(console, alarm)
+    await end_event(console, alarm)
     await notifier.look()
     [last] = receiver.alerts[-1][1]
     assert (last["labels"], last["startsAt"]) == (first["labels"], first["startsAt"])
-    assert last["endsAt"] < first["endsAt"], "it is over"
+    assert last["endsAt"] < first["endsAt"], "the alarm has ended"
     clock.ahead += timedelta(seconds=61)
     await notifier.look()
     assert len(receiver.alerts) == 5
 
 
-async def test_mail_to_people(console: Console, notifier: Notifier, post: Post) -> None:
+async def test_mails_are_sent_for_an_alarm_and_its_end(
+    console: Console, notifier: Notifier, mail_server: FakeMailServer
+) -> None:
     async with console.store.begin() as session:
         row = await clusters.load_for_update(session)
         row.config = {
@@ -288,33 +301,33 @@ async def test_mail_to_people(console: Console, notifier: Notifier, post: Post) 
             "smtp_tls_mode": "starttls",
             "smtp_username": "us",
         }
-    uid = await add(console, kind="email", url="mailto:ann@example.org, bob@example.org")
-    alarm = await happens(console, open=True)
+    uid = await add_webhook(console, kind="email", url="mailto:ann@example.org, bob@example.org")
+    alarm = await record_event(console, open=True)
     await notifier.look()
-    await ends(console, alarm)
+    await end_event(console, alarm)
     await notifier.look()
-    [(server, begun), (_, over)] = post.got
+    [(server, first), (_, last)] = mail_server.got
     assert server == MailServer("mail.example.org", 587, "starttls", "us", "shardboard@shardboard.local")
-    assert (begun["To"], begun["From"]) == ("ann@example.org, bob@example.org", "shardboard@shardboard.local")
-    assert begun["Subject"] == "[WARNING] shardboard.local: It happened."
-    assert over["Subject"] == "[ENDED] shardboard.local: It happened."
-    assert over["In-Reply-To"] == begun["Message-ID"]
+    assert (first["To"], first["From"]) == ("ann@example.org, bob@example.org", "shardboard@shardboard.local")
+    assert first["Subject"] == "[WARNING] shardboard.local: It happened."
+    assert last["Subject"] == "[ENDED] shardboard.local: It happened."
+    assert last["In-Reply-To"] == first["Message-ID"]
     await notifier.test(uid, "ann")
-    assert post.got[-1][1].get_content() == "This is a test message, sent by ann.\n"
+    assert mail_server.got[-1][1].get_content() == "This is a test message, sent by ann.\n"
 
 
-async def test_who_is_silent_is_told_afterwards_of_what_still_goes_on(
-    console: Console, notifier: Notifier, receiver: Receiver, clock: Clock
+async def test_open_alarms_are_sent_after_a_mute(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
 ) -> None:
-    uid = await add(console)
-    before = await happens(console, "alarm_before", open=True)
+    uid = await add_webhook(console)
+    before = await record_event(console, "alarm_before", open=True)
     await notifier.look()
     async with console.store.begin() as session:
         await service.change(session, uid, {"silent_minutes": 10}, ADMIN)
-    await happens(console, "alarm_still", open=True)
-    short = await happens(console, "alarm_short", open=True)
-    await ends(console, short)
-    await ends(console, before)
+    await record_event(console, "alarm_still", open=True)
+    ended_alarm = await record_event(console, "alarm_short", open=True)
+    await end_event(console, ended_alarm)
+    await end_event(console, before)
     await notifier.look()
     assert receiver.got == [("raised", "alarm_before")]
     clock.ahead += timedelta(minutes=11)
@@ -322,100 +335,111 @@ async def test_who_is_silent_is_told_afterwards_of_what_still_goes_on(
     assert receiver.got[1:] == [("ended", "alarm_before"), ("raised", "alarm_still")]
 
 
-async def test_a_silence_that_is_ended_early_was_one(console: Console, notifier: Notifier, receiver: Receiver) -> None:
-    uid = await add(console)
+async def test_alarms_that_ended_during_a_mute_are_not_sent(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
+) -> None:
+    uid = await add_webhook(console)
     async with console.store.begin() as session:
         await service.change(session, uid, {"silent_minutes": 60}, ADMIN)
-    await ends(console, await happens(console, "alarm_short", open=True))
-    still = await happens(console, "alarm_still", open=True)
+    await end_event(console, await record_event(console, "alarm_short", open=True))
+    open_alarm = await record_event(console, "alarm_still", open=True)
     async with console.store.begin() as session:
         await service.change(session, uid, {"silent_minutes": 0}, ADMIN)
     await notifier.look()
     assert receiver.got == [("raised", "alarm_still")]
-    assert (await row(console, uid)).raised == [still]
+    assert (await webhook_row(console, uid)).raised == [open_alarm]
 
 
 SYSLOG = {"kind": "syslog", "url": "syslog+tls://siem.example.org", "ca": ""}
 
 
-async def done(console: Console, *outcomes: Any) -> None:
+async def add_audit_lines(console: Console, *outcomes: Any) -> None:
     async with console.store.begin() as session:
         for outcome in outcomes:
             await audit.add(session, Deed("192.0.2.1", "PUT", "/v1/cluster", "ann"), outcome)
 
 
-async def test_syslog_is_told_of_alarms_and_their_end(console: Console, notifier: Notifier, siem: Siem) -> None:
-    await add(console, **SYSLOG)
-    alarm = await happens(console, open=True)
+async def test_syslog_gets_alarms_and_their_ends(
+    console: Console, notifier: Notifier, syslog_server: FakeSyslogServer
+) -> None:
+    await add_webhook(console, **SYSLOG)
+    alarm = await record_event(console, open=True)
     await notifier.look()
-    await ends(console, alarm)
+    await end_event(console, alarm)
     await notifier.look()
-    assert siem.uids == [alarm, alarm]
-    assert [b'state="raised"' in siem.got[0][2], b'state="ended"' in siem.got[1][2]] == [True, True]
-    assert siem.got[0][:2] == ("syslog+tls://siem.example.org", "")
+    assert syslog_server.uids == [alarm, alarm]
+    assert [b'state="raised"' in syslog_server.got[0][2], b'state="ended"' in syslog_server.got[1][2]] == [True, True]
+    assert syslog_server.got[0][:2] == ("syslog+tls://siem.example.org", "")
 
 
-async def test_lines_of_the_audit_trail_are_sent_in_their_order_and_none_is_left_out(
-    console: Console, notifier: Notifier, siem: Siem, clock: Clock, monkeypatch: pytest.MonkeyPatch
+async def test_audit_lines_are_sent_in_order_and_complete(
+    console: Console,
+    notifier: Notifier,
+    syslog_server: FakeSyslogServer,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shardboard.collectors.notifier.LINES_AT_ONCE", 2)
-    await done(console, "done")
-    uid = await add(console, **SYSLOG, events="audit", min_severity=None)
-    assert (await row(console, uid)).min_severity == "INFO"
-    first = (await row(console, uid)).told_to + 1
-    await done(console, "done", "refused", "failed")
-    await happens(console)  # no line
-    siem.broken = True
+    await add_audit_lines(console, "done")
+    uid = await add_webhook(console, **SYSLOG, events="audit", min_severity=None)
+    assert (await webhook_row(console, uid)).min_severity == "INFO"
+    first = (await webhook_row(console, uid)).told_to + 1
+    await add_audit_lines(console, "done", "refused", "failed")
+    await record_event(console)  # not a line of the audit log
+    syslog_server.broken = True
     await notifier.look()
-    assert (await row(console, uid)).failures == 1
-    siem.broken = False
-    clock.ahead += timedelta(days=30)  # whatever their age
+    assert (await webhook_row(console, uid)).failures == 1
+    syslog_server.broken = False
+    clock.ahead += timedelta(days=30)  # lines of any age are sent
     for _ in range(4):
         await notifier.look()
-    assert siem.uids == [first, first + 1, first + 2]
-    assert [message[:5] for _, _, message in siem.got] == [b"<110>", b"<108>", b"<108>"]
-    assert (await row(console, uid)).failures == 0
+    assert syslog_server.uids == [first, first + 1, first + 2]
+    assert [message[:5] for _, _, message in syslog_server.got] == [b"<110>", b"<108>", b"<108>"]
+    assert (await webhook_row(console, uid)).failures == 0
 
 
-async def test_of_the_audit_trail_only_what_was_refused_or_failed(
-    console: Console, notifier: Notifier, siem: Siem
+async def test_audit_lines_are_filtered_by_severity(
+    console: Console, notifier: Notifier, syslog_server: FakeSyslogServer
 ) -> None:
-    uid = await add(console, **SYSLOG, events="audit", min_severity="WARNING")
-    await done(console, "done", "refused", "done", "failed", "done")
+    uid = await add_webhook(console, **SYSLOG, events="audit", min_severity="WARNING")
+    await add_audit_lines(console, "done", "refused", "done", "failed", "done")
     await notifier.look()
-    assert [b'outcome="refused"' in siem.got[0][2], b'outcome="failed"' in siem.got[1][2]] == [True, True]
-    assert len(siem.got) == 2
+    assert [b'outcome="refused"' in syslog_server.got[0][2], b'outcome="failed"' in syslog_server.got[1][2]] == [
+        True,
+        True,
+    ]
+    assert len(syslog_server.got) == 2
     await notifier.look()
-    assert len(siem.got) == 2
-    assert (await row(console, uid)).told_to > siem.uids[-1], "what was not for it is over, too"
+    assert len(syslog_server.got) == 2
+    assert (await webhook_row(console, uid)).told_to > syslog_server.uids[-1], "lines that do not match are passed"
 
 
-async def test_a_webhook_gets_lines_as_json(console: Console, notifier: Notifier, receiver: Receiver) -> None:
-    uid = await add(console, events="audit", min_severity="INFO")
-    await done(console, "done", "refused")
+async def test_a_webhook_gets_audit_lines_as_json(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
+    uid = await add_webhook(console, events="audit", min_severity="INFO")
+    await add_audit_lines(console, "done", "refused")
     await notifier.look()
     assert len(receiver.lines) == 2
     assert receiver.deliveries == [f"{uid}-audit-{receiver.lines[0]}-{receiver.lines[1]}"]
     assert receiver.got == []
 
 
-async def test_whoever_turns_to_the_other_log_is_told_from_now_on(
-    console: Console, notifier: Notifier, receiver: Receiver
+async def test_a_webhook_that_changes_its_log_starts_with_new_entries(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
 ) -> None:
-    await done(console, *["done"] * 20)
-    uid = await add(console, min_severity="INFO")
-    await happens(console, "alarm_before", open=True)
+    await add_audit_lines(console, *["done"] * 20)
+    uid = await add_webhook(console, min_severity="INFO")
+    await record_event(console, "alarm_before", open=True)
     await notifier.look()
     receiver.got.clear()
     async with console.store.begin() as session:
         await service.change(session, uid, {"events": "audit"}, ADMIN)
     await notifier.look()
-    await done(console, "done")
+    await add_audit_lines(console, "done")
     await notifier.look()
     assert (len(receiver.lines), receiver.got) == (1, [])
     async with console.store.begin() as session:
         await service.change(session, uid, {"events": "all"}, ADMIN)
-    await happens(console, "alarm_after")
+    await record_event(console, "alarm_after")
     await notifier.look()
     assert receiver.got[-1] == ("event", "alarm_after")
     assert len(receiver.lines) == 1

@@ -1,4 +1,4 @@
-"""What proxies tell of outages is stored once, however often and in whatever order it is told."""
+"""Outages that proxies report are stored once, even if reports are repeated or arrive out of order."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ T = 1_700_000_000_000
 
 @pytest.fixture
 async def collector(console: Console, nodes: list[Node]) -> OutageCollector:
-    """Database 1 has a primary on node 2, at port 20000."""
+    """Collector for database 1, which has a primary on node 2 at port 20000."""
     now = datetime.fromtimestamp(T / 1000 - 60, UTC)
     bdb = Bdb(
         uid=1,
@@ -62,59 +62,59 @@ async def stored(console: Console) -> list[tuple[Any, ...]]:
     return [(row.seen_by, row.shard_uid, row.noticed_ms, row.first_success_ms, row.waited) for row in rows]
 
 
-async def take(collector: OutageCollector, node: int, *told: Outage, ahead: int | None = 0) -> None:
-    await collector.take(node, sample(1, outages=list(told)), ahead)
+async def take(collector: OutageCollector, node: int, *reported: Outage, ahead: int | None = 0) -> None:
+    await collector.take(node, sample(1, outages=list(reported)), ahead)
 
 
-async def test_it_is_stored_when_it_begins_and_brought_up_to_date(console: Console, collector: OutageCollector) -> None:
-    began, over = outage(T), outage(T, first_success_ms=T + 600, waited=4, watched=True)
-    await take(collector, 1, began)
+async def test_an_outage_is_stored_at_its_start_and_updated(console: Console, collector: OutageCollector) -> None:
+    start, end = outage(T), outage(T, first_success_ms=T + 600, waited=4, watched=True)
+    await take(collector, 1, start)
     assert await stored(console) == [(1, 7, T, None, 0)]
-    await take(collector, 1, began, over)
+    await take(collector, 1, start, end)
     await take(collector, 3, outage(T + 5, first_success_ms=T + 610))
     assert await stored(console) == [(1, 7, T, T + 600, 4), (3, 7, T + 5, T + 610, 0)]
     async with console.store.read() as session:
         assert [row.watched for row in await outages.seen(session, 1, T)] == [True]
 
 
-async def test_what_is_known_is_not_written_again(console: Console, collector: OutageCollector) -> None:
-    began, over = outage(T), outage(T, first_success_ms=T + 600)
-    await take(collector, 1, over)
+async def test_a_repeated_report_writes_nothing(console: Console, collector: OutageCollector) -> None:
+    start, end = outage(T), outage(T, first_success_ms=T + 600)
+    await take(collector, 1, end)
     with console.bus.listen("change") as changes:
-        await take(collector, 1, over, began)
+        await take(collector, 1, end, start)
         assert changes.drain() == []
         await take(collector, 1, outage(T + 9_000))
         assert [kind for _, (kind, _) in changes.drain()] == ["outage"]
     assert [first for _, _, _, first, _ in await stored(console)] == [T + 600, None]
 
 
-async def test_of_a_database_that_is_gone_nothing_is_stored(console: Console, collector: OutageCollector) -> None:
-    """Not even when a new one has got its uid."""
+async def test_outages_of_deleted_databases_are_not_stored(console: Console, collector: OutageCollector) -> None:
+    """This includes outages of a database whose uid was assigned to a new one."""
     await take(collector, 1, outage(T, uid=2), outage(T - 61_000))
     assert await stored(console) == []
 
 
-async def test_it_is_found_by_the_clock_of_the_console(console: Console, collector: OutageCollector) -> None:
+async def test_an_outage_is_stored_with_the_time_of_the_console(console: Console, collector: OutageCollector) -> None:
     await take(collector, 1, outage(T), ahead=1_500)
     await take(collector, 3, outage(T), ahead=None)
     async with console.store.read() as session:
         found = [await outages.by_uid(session, uid) for uid in (1, 2)]
     at = datetime.fromtimestamp(T / 1000, UTC)
     assert [row and row.noticed_at for row in found] == [at - timedelta(seconds=1.5), at]
-    assert [row and row.last_success_ms for row in found] == [T - 10, T - 10], "durations are those of one clock"
+    assert [row and row.last_success_ms for row in found] == [T - 10, T - 10], "durations are measured by one clock"
 
 
-async def test_one_at_an_unknown_place_is_kept(console: Console, collector: OutageCollector) -> None:
+async def test_an_outage_at_an_unknown_address_is_stored(console: Console, collector: OutageCollector) -> None:
     await take(collector, 1, outage(T, address="10.0.0.99"), outage(T, port=20001))
     async with console.store.read() as session:
         found = [await outages.by_uid(session, uid) for uid in (1, 2)]
     assert [(row and row.node_uid, row and row.shard_uid) for row in found] == [(None, None), (2, None)]
 
 
-def test_a_clock_is_read_from_samples_that_come_in_time() -> None:
+def test_clock_offsets_are_measured_from_prompt_samples() -> None:
     clock = NodeClock()
     clock.sample(-90.0)
-    assert clock.ahead_ms is None, "of the ring: made long ago"
+    assert clock.ahead_ms is None, "a sample from the ring of the agent is too old to measure the clock"
     clock.pulse()
     clock.sample(0.38)
     clock.pulse()

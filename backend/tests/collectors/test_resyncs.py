@@ -1,4 +1,4 @@
-"""Resyncs as spans, from what fake engines say on both sides."""
+"""Resyncs are recorded as spans, from the replies of fake engines on both sides."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -54,23 +54,25 @@ async def spans(console: Console) -> list[Event]:
         return [event for event in await events.page(session, newest_first=False) if event.type == "resync"]
 
 
-def say(agents: FakeAgents, replication: str, persistence: str = "loading:0", primary: str = "loading:0") -> None:
-    """What replica 4 and primary 1 answer from now on."""
+def set_replies(
+    agents: FakeAgents, replication: str, persistence: str = "loading:0", primary: str = "loading:0"
+) -> None:
+    """Set what replica 4 and primary 1 answer from now on."""
     agents.info |= {(4, "replication"): replication, (4, "persistence"): persistence, (1, "persistence"): primary}
 
 
-async def followed(console: Console, agents: FakeAgents, looks: int = 5) -> None:
-    """Until replica 4 was looked at so many times more."""
+async def wait_for_polls(console: Console, agents: FakeAgents, polls: int = 5) -> None:
+    """Wait until replica 4 was polled this many more times."""
 
     def count() -> int:
         return agents.commands.count((4, resyncs.REPLICAS))
 
     before = count()
-    await until(lambda: count() >= before + looks)
+    await until(lambda: count() >= before + polls)
 
 
-async def shows(console: Console, phase: str, percent: float = 0.0) -> Event:
-    """The span, when it tells of `phase` and at least so many percent."""
+async def wait_for_phase(console: Console, phase: str, percent: float = 0.0) -> Event:
+    """Wait until the last span is in `phase` with at least this progress. Return it."""
 
     async def there() -> Event | None:
         found = await spans(console)
@@ -81,32 +83,36 @@ async def shows(console: Console, phase: str, percent: float = 0.0) -> Event:
     return event
 
 
-async def test_from_waiting_to_in_sync(console: Console, agents: FakeAgents) -> None:
-    say(agents, WAITING)
+async def test_a_resync_passes_all_phases_in_one_span(console: Console, agents: FakeAgents) -> None:
+    set_replies(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        first = await shows(console, "waiting")
+        first = await wait_for_phase(console, "waiting")
         assert first.details["percent"] == 0
         assert (first.shard_uid, first.node_uid, first.bdb_uid, first.ended_at) == (4, 2, 1, None)
         saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\nused_memory_dataset:9000\r\n"
-        say(agents, SYNC + "master_sync_read_bytes:100\r\n", primary=saving + "current_save_keys_processed:10\r\n")
-        await shows(console, "transfer")
-        say(agents, SYNC + "master_sync_read_bytes:5000\r\n", primary=saving + "current_save_keys_processed:500\r\n")
-        sending = await shows(console, "transfer", 20.0)
+        set_replies(
+            agents, SYNC + "master_sync_read_bytes:100\r\n", primary=saving + "current_save_keys_processed:10\r\n"
+        )
+        await wait_for_phase(console, "transfer")
+        set_replies(
+            agents, SYNC + "master_sync_read_bytes:5000\r\n", primary=saving + "current_save_keys_processed:500\r\n"
+        )
+        sending = await wait_for_phase(console, "transfer", 20.0)
         assert (sending.details["bytes"], sending.details["pair"], sending.details["primary"]) == (5000, 0, 1)
         assert sending.details["rate"] > 0
-        assert sending.details["bytes_total"] is None, "a diskless sync tells no size"
+        assert sending.details["bytes_total"] is None, "a diskless sync reports no size"
         engine = "loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\nloading_eta_seconds:3\r\n"
-        say(agents, SYNC, persistence=engine)
-        loading = await shows(console, "load", sending.details["percent"])
+        set_replies(agents, SYNC, persistence=engine)
+        loading = await wait_for_phase(console, "load", sending.details["percent"])
         assert loading.details["bytes_total"] == 9000
         assert loading.details["eta_seconds"] >= 0
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:90000000\r\n"
-        say(agents, UP + "slave_repl_offset:50000000\r\n")
-        await shows(console, "catching_up", loading.details["percent"])
-        say(agents, UP + "slave_repl_offset:89999999\r\n")
+        set_replies(agents, UP + "slave_repl_offset:50000000\r\n")
+        await wait_for_phase(console, "catching_up", loading.details["percent"])
+        set_replies(agents, UP + "slave_repl_offset:89999999\r\n")
         await pairs.observe(console, 4, link="idle")
-        done = await shows(console, "in_sync", 100)
+        done = await wait_for_phase(console, "in_sync", 100)
         assert done.uid == first.uid
         await until(lambda: ended(console))
     [span] = await spans(console)
@@ -122,24 +128,24 @@ async def ended(console: Console) -> bool:
     return (await spans(console))[-1].ended_at is not None
 
 
-async def test_one_that_dies_in_the_middle_is_lost(console: Console, agents: FakeAgents) -> None:
-    say(agents, WAITING)
+async def test_a_resync_of_a_shard_that_dies_is_lost(console: Console, agents: FakeAgents) -> None:
+    set_replies(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        await shows(console, "waiting")
+        await wait_for_phase(console, "waiting")
         await pairs.die(console, agents, 4)
         await until(lambda: ended(console))
     [span] = await spans(console)
     assert (span.details["outcome"], span.details["open"]) == ("lost", False)
 
 
-async def test_the_next_console_goes_on_with_the_same_span_and_percent(console: Console, agents: FakeAgents) -> None:
-    say(agents, SYNC, persistence="loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\n")
+async def test_a_new_console_continues_the_same_span_and_percent(console: Console, agents: FakeAgents) -> None:
+    set_replies(agents, SYNC, persistence="loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\n")
     await pairs.observe(console, 4, link="in_progress")
     async with running(console):
-        await shows(console, "load", 1.0)
+        await wait_for_phase(console, "load", 1.0)
     [first] = await spans(console)
-    say(agents, WAITING)
+    set_replies(agents, WAITING)
     async with running(console) as second:
         await until(lambda: 4 in second._tasks)
         before = len(agents.commands)
@@ -150,13 +156,11 @@ async def test_the_next_console_goes_on_with_the_same_span_and_percent(console: 
     assert [phase["name"] for phase in span.details["phases"]] == ["load"]
 
 
-async def test_a_span_that_ended_while_no_console_looked_is_ended_by_the_next(
-    console: Console, agents: FakeAgents
-) -> None:
-    say(agents, WAITING)
+async def test_a_new_console_closes_a_span_of_a_finished_resync(console: Console, agents: FakeAgents) -> None:
+    set_replies(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        await shows(console, "waiting")
+        await wait_for_phase(console, "waiting")
     await pairs.observe(console, 4, link="idle")
     async with running(console):
         await until(lambda: ended(console))
@@ -164,31 +168,31 @@ async def test_a_span_that_ended_while_no_console_looked_is_ended_by_the_next(
     assert (span.details["outcome"], span.details["open"]) == ("unknown", False)
 
 
-async def test_a_span_whose_end_could_not_be_written_is_ended_later(
+async def test_a_span_is_closed_later_if_its_end_cannot_be_written(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell = resync_span.Span.tell
+    original = resync_span.Span.tell
 
-    async def away(span: resync_span.Span, *, ended: str = "") -> None:
+    async def store_unavailable(span: resync_span.Span, *, ended: str = "") -> None:
         if ended:
             raise ConnectionRefusedError("no store")
-        await tell(span)
+        await original(span)
 
-    monkeypatch.setattr(resync_span.Span, "tell", away)
-    say(agents, WAITING)
+    monkeypatch.setattr(resync_span.Span, "tell", store_unavailable)
+    set_replies(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
-        await shows(console, "waiting")
-        say(agents, UP)
+        await wait_for_phase(console, "waiting")
+        set_replies(agents, UP)
         await pairs.observe(console, 4, link="idle")
         await until(lambda: ended(console))
     [span] = await spans(console)
     assert span.details["open"] is False
 
 
-async def test_what_is_in_sync_or_has_nobody_to_follow_is_no_resync(console: Console, agents: FakeAgents) -> None:
+async def test_shards_without_a_reachable_primary_have_no_resync(console: Console, agents: FakeAgents) -> None:
     await pairs.die(console, agents, 1)
-    await pairs.observe(console, 4, link="link_down")  # its primary is gone: nothing to sync from
+    await pairs.observe(console, 4, link="link_down")  # its primary is dead, so there is nothing to copy from
     await pairs.observe(console, 5, status="timeout", link="link_down")
     collector = ResyncCollector(console.store, console.bus, console.agents)
     await collector._sweep()
@@ -196,35 +200,35 @@ async def test_what_is_in_sync_or_has_nobody_to_follow_is_no_resync(console: Con
     assert await spans(console) == []
 
 
-async def test_a_link_that_blinks_is_no_resync(
+async def test_a_short_link_failure_is_not_a_resync(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
-    say(agents, WAITING)
+    set_replies(agents, WAITING)
     await pairs.observe(console, 4, link="link_down")
     async with running(console) as collector:
-        await followed(console, agents)
-        say(agents, UP)
+        await wait_for_polls(console, agents)
+        set_replies(agents, UP)
         await until(lambda: not collector._tasks)
-        looks = len(agents.commands)
+        polls = len(agents.commands)
         await collector._sweep()
-        assert collector._tasks == {}, "the samples are late, and it is in sync"
-        assert len(agents.commands) == looks
+        assert collector._tasks == {}, "the samples are outdated, and the replica is in sync"
+        assert len(agents.commands) == polls
     assert await spans(console) == []
 
 
-async def test_one_that_copies_is_told_at_once(
+async def test_a_resync_that_copies_data_is_recorded_at_once(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
-    say(agents, SYNC + "master_sync_read_bytes:5000\r\n")
+    set_replies(agents, SYNC + "master_sync_read_bytes:5000\r\n")
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
         await until(lambda: spans(console))
     assert (await spans(console))[0].details["phase"] == "transfer"
 
 
-async def test_a_new_process_that_was_quicker_than_any_look_is_told_from_its_start(
+async def test_a_resync_that_ends_before_the_first_poll_is_recorded(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
@@ -232,7 +236,7 @@ async def test_a_new_process_that_was_quicker_than_any_look_is_told_from_its_sta
     born = datetime.now(UTC) - timedelta(seconds=1)
     async with console.store.begin() as session:
         (await session.get_one(Shard, 4)).observed_started_at = born
-    say(agents, UP)
+    set_replies(agents, UP)
     await pairs.observe(console, 4, link="link_down")
     async with running(console):
         await until(lambda: spans(console))
@@ -241,23 +245,23 @@ async def test_a_new_process_that_was_quicker_than_any_look_is_told_from_its_sta
     assert span.ended_at is not None
 
 
-async def test_an_empty_replica_is_measured_by_its_keys(console: Console, agents: FakeAgents) -> None:
+async def test_progress_of_an_empty_replica_is_measured_in_keys(console: Console, agents: FakeAgents) -> None:
     saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\ncurrent_save_keys_processed:0\r\n"
     streaming = "loading:1\r\nloading_total_bytes:0\r\nloading_loaded_bytes:{0}0\r\nrdb_last_load_keys_loaded:{0}\r\n"
-    say(agents, SYNC, persistence=streaming.format(0), primary=saving)
+    set_replies(agents, SYNC, persistence=streaming.format(0), primary=saving)
     await pairs.observe(console, 4, link="in_progress")
     async with running(console):
-        await shows(console, "transfer")
-        say(agents, SYNC, persistence=streaming.format(800), primary=saving)
-        half = await shows(console, "transfer", 1.0)
+        await wait_for_phase(console, "transfer")
+        set_replies(agents, SYNC, persistence=streaming.format(800), primary=saving)
+        half = await wait_for_phase(console, "transfer", 1.0)
         assert (half.details["bytes"], half.details["bytes_total"]) == (8000, None)
-        say(agents, UP)
-        await shows(console, "in_sync", 100)
+        set_replies(agents, UP)
+        await wait_for_phase(console, "in_sync", 100)
     [span] = await spans(console)
     assert [phase["name"] for phase in span.details["phases"]] == ["transfer", "in_sync"]
 
 
-async def test_how_fast_a_load_is_is_learned_from_the_last_resync(console: Console, agents: FakeAgents) -> None:
+async def test_the_load_rate_is_taken_from_the_last_resync(console: Console, agents: FakeAgents) -> None:
     moments = [f"2025-01-01T00:00:{second:02}.000Z" for second in (0, 9, 12)]
     phases = [
         {"name": "transfer", "started": moments[0], "ended": moments[1]},

@@ -1,4 +1,4 @@
-"""Rings against a plain dictionary, however late and out of order seconds come."""
+"""Rings behave like a dictionary, also with late seconds and seconds out of order."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ rows = st.tuples(values, values)
 
 
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(1, 60), rows), max_size=60))
-def test_a_ring_keeps_the_newest_of_each_place(seconds: int, puts: list[tuple[int, tuple[Value, Value]]]) -> None:
+def test_a_ring_keeps_the_newest_row_of_each_slot(seconds: int, puts: list[tuple[int, tuple[Value, Value]]]) -> None:
     ring, expected = Ring(2, seconds), dict[int, tuple[int, tuple[Value, Value]]]()
     for second, row in puts:
         ring.put(second, row)
@@ -31,11 +31,11 @@ def test_columns_have_gaps_where_nothing_was_stored(stored: set[int], first: int
     for second in stored:
         ring.put(second, [float(second), None])
     columns = ring.columns(first, count)
-    wanted = [float(second) if second in stored else None for second in range(first, first + count)]
-    assert columns == ([wanted, [None] * count] if count else [])
+    expected = [float(second) if second in stored else None for second in range(first, first + count)]
+    assert columns == ([expected, [None] * count] if count else [])
 
 
-def test_a_second_that_comes_again_replaces_what_it_knows() -> None:
+def test_a_repeated_second_replaces_known_values() -> None:
     ring = Ring(2, 10)
     ring.put(5, [1.0, 7.0])
     ring.put(5, [2.0, None])
