@@ -1,4 +1,4 @@
-"""Loops under a test's control: started, killed at a chosen step, and started again."""
+"""Loops that tests start, kill at a chosen step, and start again; and helpers to create and inspect databases."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,10 +30,13 @@ ADMIN = Principal("admin@example.org", "admin")
 async def running(
     console: Console, *, agents: Any = None, store: Store | None = None, instance: str = "test", removal: bool = True
 ) -> AsyncIterator[None]:
-    """Both loops; afterwards they are gone like those of a console that was killed."""
+    """Run both loops. At the end, they stop as in a killed console."""
     store, agents = store or console.store, agents or console.agents
-    known = {**steppers(store, agents, Endpoints(store, console.bus, agents)), **node_moves.steppers(store, agents)}
-    loop = ActionLoop(store, console.bus, known, instance)
+    registered = {
+        **steppers(store, agents, Endpoints(store, console.bus, agents)),
+        **node_moves.steppers(store, agents),
+    }
+    loop = ActionLoop(store, console.bus, registered, instance)
     tasks = [asyncio.create_task(loop.run())]
     if removal:
         tasks.append(asyncio.create_task(RemovalLoop(store, console.bus, agents).run()))
@@ -47,7 +50,7 @@ async def running(
 
 
 class Gate:
-    """Counts the steps that pass; the chosen one never gets through."""
+    """Counts the steps that pass, and stops at the chosen one until it is opened."""
 
     def __init__(self, closed_at: int) -> None:
         self._closed_at = closed_at
@@ -63,7 +66,7 @@ class Gate:
 
 
 class GatedAgents:
-    """Fake agents with a gate before and behind every call: told but not done, done but not known."""
+    """Fake agents with a gate before and after every call, so that a test can kill the console before or after the effect."""
 
     def __init__(self, agents: FakeAgents, gate: Gate) -> None:
         self._agents = agents
@@ -82,7 +85,7 @@ class GatedAgents:
 
 
 class GatedStore(Store):
-    """A gate before and behind every transaction."""
+    """A store with a gate before and after every transaction."""
 
     def __init__(self, store: Store, gate: Gate) -> None:
         self.__dict__.update(store.__dict__)
@@ -96,9 +99,9 @@ class GatedStore(Store):
         await self._gate.step()
 
 
-async def create(console: Console, name: str = "shop", **fields: Any) -> int:
-    """Order a database of three primaries and three replicas on three nodes."""
-    given = {
+async def create_database(console: Console, name: str = "shop", **fields: Any) -> int:
+    """Request a database with three primaries and three replicas on three nodes. Return its uid."""
+    defaults = {
         "name": name,
         "memory_size": 600_000_000,
         "sharding": True,
@@ -107,51 +110,51 @@ async def create(console: Console, name: str = "shop", **fields: Any) -> int:
         "shards_placement": "sparse",
     }
     async with console.store.begin() as session:
-        made, _ = await service.create(session, given | fields, ADMIN)
-    return made.uid
+        bdb, _ = await service.create(session, defaults | fields, ADMIN)
+    return bdb.uid
 
 
-async def created(console: Console, name: str = "shop", **fields: Any) -> int:
-    """The same, active."""
-    uid = await create(console, name, **fields)
+async def create_active_database(console: Console, name: str = "shop", **fields: Any) -> int:
+    """Create a database as `create_database` does, and wait until it is active. Return its uid."""
+    uid = await create_database(console, name, **fields)
     async with running(console):
-        await reach(console, uid, "active")
+        await wait_for_status(console, uid, "active")
     return uid
 
 
-async def reach(console: Console, uid: int, status: str) -> Bdb:
-    """Wait until the database has this status."""
+async def wait_for_status(console: Console, uid: int, status: str) -> Bdb:
+    """Wait until the database has this status. Return its row."""
     async with asyncio.timeout(60):
         while True:
-            found = await bdb(console, uid)
+            found = await get_bdb(console, uid)
             if found is not None and found.status == status:
                 return found
             await asyncio.sleep(0.005)
 
 
-async def bdb(console: Console, uid: int) -> Bdb | None:
+async def get_bdb(console: Console, uid: int) -> Bdb | None:
     async with console.store.read() as session:
         return await bdbs.by_uid(session, uid)
 
 
-async def action(console: Console, uid: int) -> Action:
-    """The newest one of a database."""
+async def latest_action(console: Console, uid: int) -> Action:
+    """Return the newest action of a database."""
     async with console.store.read() as session:
         return (await actions.of_bdb(session, uid))[0]
 
 
-async def rows(console: Console, uid: int) -> list[Shard]:
-    """Every shard row of a database, those to be removed included."""
+async def shard_rows(console: Console, uid: int) -> list[Shard]:
+    """Return all shard rows of a database, including shards that are being removed."""
     async with console.store.read() as session:
         return [row for row in await shards.occupying(session) if row.bdb_uid == uid]
 
 
-async def told(console: Console, uid: int) -> list[Event]:
-    """What the log says of a database, oldest first."""
+async def events_of_bdb(console: Console, uid: int) -> list[Event]:
+    """Return the events of a database, oldest first."""
     async with console.store.read() as session:
         return list(await events.page(session, newest_first=False, bdb_uid=uid))
 
 
-def alive(agents: FakeAgents) -> set[int]:
-    """Uids of the shards that run somewhere."""
+def running_shards(agents: FakeAgents) -> set[int]:
+    """Return the uids of all running shards."""
     return {uid for held in agents.running.values() for uid in held}

@@ -1,11 +1,17 @@
-"""Users of the engines follow roles, permissions and passwords, at every shard."""
+"""Users of the engines follow roles, permissions and passwords on every shard."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
-from backend.tests.reconcilers.loops import ADMIN, created, rows, running, told
-from backend.tests.reconcilers.loops import reach as reached
+from backend.tests.reconcilers.loops import (
+    ADMIN,
+    create_active_database,
+    events_of_bdb,
+    running,
+    shard_rows,
+    wait_for_status,
+)
 
 from shardboard.console import Console
 from shardboard.domain.acl_rules import GUARD
@@ -22,32 +28,32 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 ANN = "ann@example.org"
 
 
-def password(text: str) -> NewPassword:
+def new_password(text: str) -> NewPassword:
     return NewPassword(f"argon2 of {text}", data_users.digest(text))
 
 
 async def grant(console: Console, uid: int, *pairs: tuple[int, int]) -> None:
-    """Which roles have which lists at the database."""
+    """Grant (role, ACL) pairs on the database and wait until it is active."""
     async with console.store.begin() as session:
-        given = [{"role_uid": role, "redis_acl_uid": acl} for role, acl in pairs]
-        await service.update(session, uid, {"roles_permissions": given}, ADMIN)
+        permissions = [{"role_uid": role, "redis_acl_uid": acl} for role, acl in pairs]
+        await service.update(session, uid, {"roles_permissions": permissions}, ADMIN)
     async with running(console):
-        await reached(console, uid, "active")
+        await wait_for_status(console, uid, "active")
 
 
-async def with_readers(console: Console) -> int:
-    """A database whose role 17 may read `cache:*`."""
-    uid = await created(console)
+async def create_with_readers(console: Console) -> int:
+    """Create a database on which role 17 may read `cache:*`. Return its uid."""
+    uid = await create_active_database(console)
     async with console.store.begin() as session:
         await access.create_acl(session, "cache", "+@read ~cache:*", ADMIN)
         await access.create_role(session, "readers", "none", [], ADMIN)
     await grant(console, uid, (17, 17))
-    await seen(console, uid)
+    await mark_shards_running(console, uid)
     return uid
 
 
-async def seen(console: Console, uid: int, pid: int = 1) -> None:
-    """All its shards run, as processes of that pid and more."""
+async def mark_shards_running(console: Console, uid: int, pid: int = 1) -> None:
+    """Mark all shards of the database as running. The process id of a shard is `pid` plus its uid."""
     async with console.store.begin() as session:
         for row in await shards.of_bdb(session, uid):
             row.observed_status, row.observed_pid, row.observed_started_at = "ok", pid + row.uid, datetime.now(UTC)
@@ -55,58 +61,56 @@ async def seen(console: Console, uid: int, pid: int = 1) -> None:
 
 async def add_ann(console: Console, text: str = "correct-horse", role: int | None = 17) -> int:
     async with console.store.begin() as session:
-        given = GivenRole("none", role)
-        return (await user_accounts.create(session, ANN, "", password(text), given, ADMIN)).uid
+        role_spec = GivenRole("none", role)
+        return (await user_accounts.create(session, ANN, "", new_password(text), role_spec, ADMIN)).uid
 
 
-def known(agents: FakeAgents, of: Sequence[int]) -> set[tuple[str, ...]]:
-    """What shards were told of Ann; empty where one does not know her."""
-    return {agents.users[uid].get(ANN, ()) for uid in of}
+def rules_of_ann(agents: FakeAgents, shard_uids: Sequence[int]) -> set[tuple[str, ...]]:
+    """Return the rules that these shards have for Ann; an empty tuple stands for a shard without this user."""
+    return {agents.users[uid].get(ANN, ()) for uid in shard_uids}
 
 
-def rules(text: str, *rules: str) -> tuple[str, ...]:
+def expected_rules(text: str, *rules: str) -> tuple[str, ...]:
     return ("reset", "on", f"#{data_users.digest(text)}", *rules, *GUARD)
 
 
 READER = ("+@read", "~cache:*")
 
 
-async def test_every_shard_knows_whom_a_role_lets_in(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
-    of = [row.uid for row in await rows(console, uid)]
+async def test_users_with_a_role_are_created_on_every_shard(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
     loop = AccessLoop(console.store, console.bus, agents)
     ann = await add_ann(console)
     await loop.sweep()
-    assert known(agents, of) == {rules("correct-horse", *READER)}
+    assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
     agents.commands.clear()
     await loop.sweep()
     assert agents.commands == []
     async with console.store.begin() as session:
         await access.change_acl(session, 17, None, "+get ~*", ADMIN)
-        await user_accounts.change(session, ann, Changes(password=password("another one")), ADMIN)
+        await user_accounts.change(session, ann, Changes(password=new_password("another one")), ADMIN)
     await loop.sweep()
-    assert known(agents, of) == {rules("another one", "+get", "~*")}
+    assert rules_of_ann(agents, shard_uids) == {expected_rules("another one", "+get", "~*")}
     assert "correct-horse" not in str(agents.commands)
     assert {argv for _, argv in agents.commands if argv[0] == "CONFIG"} == {("CONFIG", "REWRITE")}
     async with console.store.begin() as session:
         await user_accounts.remove(session, ann, ADMIN)
     await loop.sweep()
-    assert known(agents, of) == {()}
+    assert rules_of_ann(agents, shard_uids) == {()}
 
 
-async def test_nobody_is_left_when_permissions_go_and_the_hash_is_forgotten(
-    console: Console, agents: FakeAgents
-) -> None:
-    uid = await with_readers(console)
-    of = [row.uid for row in await rows(console, uid)]
+async def test_removed_permissions_remove_users_and_the_stored_hash(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
     await add_ann(console)
     await AccessLoop(console.store, console.bus, agents).sweep()
     await grant(console, uid)
-    await seen(console, uid)
-    # Another console, which does not know what the one before has told.
+    await mark_shards_running(console, uid)
+    # Another console does not know what the previous one sent.
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
-    assert known(agents, of) == {()}
+    assert rules_of_ann(agents, shard_uids) == {()}
     async with console.store.read() as session:
         ann = await users.by_email(session, ANN)
         assert ann is not None
@@ -116,23 +120,21 @@ async def test_nobody_is_left_when_permissions_go_and_the_hash_is_forgotten(
     assert agents.commands == []
 
 
-async def test_a_process_that_is_new_is_told_again(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
-    of = [row.uid for row in await rows(console, uid)]
+async def test_a_new_process_gets_its_users_again(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
     await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
     agents.users.clear()
-    await seen(console, uid, pid=1000)
+    await mark_shards_running(console, uid, pid=1000)
     await loop.sweep()
-    assert known(agents, of) == {rules("correct-horse", *READER)}
+    assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
 
 
-async def test_who_is_removed_while_a_shard_is_away_is_removed_from_it_when_it_is_back(
-    console: Console, agents: FakeAgents
-) -> None:
-    uid = await with_readers(console)
-    first = (await rows(console, uid))[0].uid
+async def test_a_removed_user_is_deleted_from_a_shard_that_restarts(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    first = (await shard_rows(console, uid))[0].uid
     ann = await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
@@ -143,80 +145,80 @@ async def test_who_is_removed_while_a_shard_is_away_is_removed_from_it_when_it_i
         await user_accounts.remove(session, ann, ADMIN)
     for _ in range(2):
         await loop.sweep()
-    # Its file still has her when it starts again.
-    assert known(agents, [first]) != {()}
-    await seen(console, uid, pid=1000)
+    # The configuration file of the shard still contains Ann when it restarts.
+    assert rules_of_ann(agents, [first]) != {()}
+    await mark_shards_running(console, uid, pid=1000)
     await loop.sweep()
-    assert known(agents, [first]) == {()}
+    assert rules_of_ann(agents, [first]) == {()}
 
 
-async def test_who_had_no_such_role_is_known_once_the_password_is(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
-    of = [row.uid for row in await rows(console, uid)]
+async def test_a_user_is_created_once_the_password_hash_is_known(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
     ann = await add_ann(console, role=None)
     loop = AccessLoop(console.store, console.bus, agents)
     async with console.store.begin() as session:
         await user_accounts.change(session, ann, Changes(role=GivenRole("none", 17)), ADMIN)
     await loop.sweep()
-    assert known(agents, of) == {()}
+    assert rules_of_ann(agents, shard_uids) == {()}
     async with console.store.begin() as session:
         user = await users.by_email(session, ANN)
         assert user is not None
         await user_accounts.note_data_hash(session, user.uid, user.password_hash, data_users.digest("correct-horse"))
     await loop.sweep()
-    assert known(agents, of) == {rules("correct-horse", *READER)}
+    assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
 
 
-async def test_a_shard_that_refuses_is_told_of_once_and_tried_again(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
-    first = (await rows(console, uid))[0].uid
+async def test_a_refusing_shard_is_reported_once_and_retried(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    first = (await shard_rows(console, uid))[0].uid
     await add_ann(console)
-    order = " ".join(("ACL", "SETUSER", ANN, *rules("correct-horse", *READER)))
-    agents.told[first, order] = "-ERR Error in ACL SETUSER modifier"
+    command = " ".join(("ACL", "SETUSER", ANN, *expected_rules("correct-horse", *READER)))
+    agents.told[first, command] = "-ERR Error in ACL SETUSER modifier"
     loop = AccessLoop(console.store, console.bus, agents)
     for _ in range(3):
         await loop.sweep()
-    failures = [each for each in await told(console, uid) if each.type == "bdb_access_failed"]
+    failures = [each for each in await events_of_bdb(console, uid) if each.type == "bdb_access_failed"]
     assert [each.description for each in failures] == [
         f"Users of shop could not be set on shard redis:{first}: ERR Error in ACL SETUSER modifier"
     ]
-    # Others are not kept from it.
+    # Other users are still created.
     async with console.store.begin() as session:
-        await user_accounts.create(session, "bob", "", password("bobs own"), GivenRole("none", 17), ADMIN)
+        await user_accounts.create(session, "bob", "", new_password("bobs own"), GivenRole("none", 17), ADMIN)
     await loop.sweep()
     assert "bob" in agents.users[first]
     agents.told.clear()
     await loop.sweep()
-    assert known(agents, [first]) == {rules("correct-horse", *READER)}
+    assert rules_of_ann(agents, [first]) == {expected_rules("correct-horse", *READER)}
 
 
-async def test_names_of_the_engine_are_nobodys(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
+async def test_reserved_user_names_are_not_created(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
     async with console.store.begin() as session:
-        given = GivenRole("none", 17)
-        await user_accounts.create(session, "shardboard", "", password("mine now"), given, ADMIN)
-        await user_accounts.create(session, "two words", "", password("two words"), given, ADMIN)
+        role_spec = GivenRole("none", 17)
+        await user_accounts.create(session, "shardboard", "", new_password("mine now"), role_spec, ADMIN)
+        await user_accounts.create(session, "two words", "", new_password("two words"), role_spec, ADMIN)
     agents.commands.clear()
     await AccessLoop(console.store, console.bus, agents).sweep()
     assert not any("SETUSER" in argv for _, argv in agents.commands)
-    assert not any(agents.users[row.uid] for row in await rows(console, uid))
+    assert not any(agents.users[row.uid] for row in await shard_rows(console, uid))
 
 
-async def test_a_password_that_is_reset_is_void_at_data_as_well(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
-    of = [row.uid for row in await rows(console, uid)]
+async def test_a_password_reset_removes_the_user_from_all_shards(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
     await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
     async with console.store.begin() as session:
         await set_admin(session, ANN, "reset it now")
     await loop.sweep()
-    assert known(agents, of) == {()}
+    assert rules_of_ann(agents, shard_uids) == {()}
 
 
-async def test_who_could_not_be_removed_is_removed_later(console: Console, agents: FakeAgents) -> None:
-    uid = await with_readers(console)
-    first = (await rows(console, uid))[0].uid
+async def test_a_failed_user_removal_is_retried(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    first = (await shard_rows(console, uid))[0].uid
     ann = await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
@@ -225,17 +227,17 @@ async def test_who_could_not_be_removed_is_removed_later(console: Console, agent
         await user_accounts.remove(session, ann, ADMIN)
     for _ in range(2):
         await loop.sweep()
-    assert known(agents, [first]) != {()}
+    assert rules_of_ann(agents, [first]) != {()}
     agents.told.clear()
     await loop.sweep()
-    assert known(agents, [first]) == {()}
-    assert not [each for each in await told(console, uid) if each.type == "bdb_access_failed"]
+    assert rules_of_ann(agents, [first]) == {()}
+    assert not [each for each in await events_of_bdb(console, uid) if each.type == "bdb_access_failed"]
 
 
-async def test_what_a_database_disables_is_nobodys(console: Console, agents: FakeAgents) -> None:
-    """At once for those whom roles let in, and for the default user with the order."""
-    uid = await with_readers(console)
-    of = [row.uid for row in await rows(console, uid)]
+async def test_disabled_commands_are_denied_to_all_users(console: Console, agents: FakeAgents) -> None:
+    """The access loop denies them to users with roles, the change of the database to the default user."""
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
     await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
@@ -243,10 +245,10 @@ async def test_what_a_database_disables_is_nobodys(console: Console, agents: Fak
     async with console.store.begin() as session:
         await service.update(session, uid, {"disabled_commands": "KEYS, FlushAll"}, ADMIN)
     async with running(console):
-        await reached(console, uid, "active")
-    await seen(console, uid)
+        await wait_for_status(console, uid, "active")
+    await mark_shards_running(console, uid)
     await loop.sweep()
     disabled = ("-keys", "-flushall")
-    assert known(agents, of) == {(*rules("correct-horse", *READER), *disabled)}
-    given = [argv for _, argv in agents.commands if argv[:3] == ("ACL", "SETUSER", "default")]
-    assert {argv[-2:] for argv in given} == {disabled}
+    assert rules_of_ann(agents, shard_uids) == {(*expected_rules("correct-horse", *READER), *disabled)}
+    default_user_commands = [argv for _, argv in agents.commands if argv[:3] == ("ACL", "SETUSER", "default")]
+    assert {argv[-2:] for argv in default_user_commands} == {disabled}

@@ -1,4 +1,4 @@
-"""A database gets another internal password: everybody is let in at every moment, and in the end only by the new one."""
+"""Replacement of the internal password: every shard accepts all passwords in use at every step, and only the new one at the end."""
 
 import asyncio
 import hashlib
@@ -10,13 +10,13 @@ from backend.tests.reconcilers.loops import (
     Gate,
     GatedAgents,
     GatedStore,
-    action,
-    bdb,
-    created,
-    reach,
-    rows,
+    create_active_database,
+    events_of_bdb,
+    get_bdb,
+    latest_action,
     running,
-    told,
+    shard_rows,
+    wait_for_status,
 )
 from backend.tests.sampling import Sampling
 from backend.tests.shards import until
@@ -33,19 +33,19 @@ from shardboard.state.bdbs import Bdb
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
-async def order(console: Console, uid: int) -> None:
+async def request_reset(console: Console, uid: int) -> None:
     async with console.store.begin() as session:
         await service.reset_admin(session, uid, ADMIN)
 
 
-async def known(console: Console, uid: int) -> Bdb:
-    found = await bdb(console, uid)
+async def get_existing_bdb(console: Console, uid: int) -> Bdb:
+    found = await get_bdb(console, uid)
     assert found is not None
     return found
 
 
 def accepted(agents: FakeAgents, uid: int, user: str, first: str) -> set[str]:
-    """Hashes by which a shard lets that user in, after all that it was told."""
+    """Return the password hashes that a shard accepts for the user after all commands so far."""
     found = {hashlib.sha256(first.encode()).hexdigest()}
     for shard, argv in agents.commands:
         if shard == uid and argv[:3] == ("ACL", "SETUSER", user):
@@ -54,7 +54,7 @@ def accepted(agents: FakeAgents, uid: int, user: str, first: str) -> set[str]:
     return found
 
 
-def in_by(agents: FakeAgents, uid: int, first: str) -> set[str]:
+def accepted_for_admin(agents: FakeAgents, uid: int, first: str) -> set[str]:
     return accepted(agents, uid, "shardboard", first)
 
 
@@ -62,176 +62,178 @@ def digest(password: str) -> str:
     return hashlib.sha256(password.encode()).hexdigest()
 
 
-async def test_it_is_another_one_everywhere(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
-    first = (await known(console, uid)).admin_password
-    before = [row.uid for row in await rows(console, uid)]
+async def test_the_password_is_replaced_on_every_shard(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    first = (await get_existing_bdb(console, uid)).admin_password
+    before = [row.uid for row in await shard_rows(console, uid)]
     async with running(console):
-        await order(console, uid)
-        assert (await known(console, uid)).admin_password == first, "not before the shards know it"
-        await reach(console, uid, "active")
-    after = await known(console, uid)
-    fresh = after.admin_password
-    assert (fresh != first, after.next_admin_password, after.status_detail) == (True, "", "")
+        await request_reset(console, uid)
+        assert (await get_existing_bdb(console, uid)).admin_password == first, "not before all shards have it"
+        await wait_for_status(console, uid, "active")
+    after = await get_existing_bdb(console, uid)
+    new_password = after.admin_password
+    assert (new_password != first, after.next_admin_password, after.status_detail) == (True, "", "")
     for shard in before:
-        assert in_by(agents, shard, first) == {digest(fresh)}
-        assert accepted(agents, shard, canary.USER, canary.password(first)) == {digest(canary.password(fresh))}
-        assert agents.admin_passwords[shard] == fresh
+        assert accepted_for_admin(agents, shard, first) == {digest(new_password)}
+        assert accepted(agents, shard, canary.USER, canary.password(first)) == {digest(canary.password(new_password))}
+        assert agents.admin_passwords[shard] == new_password
         assert [argv for each, argv in agents.commands if each == shard][-1] == ("CONFIG", "REWRITE")
-    assert [event.type for event in await told(console, uid)][-2:] == [
+    assert [event.type for event in await events_of_bdb(console, uid)][-2:] == [
         "bdb_admin_password_request",
         "bdb_admin_password_reset",
     ]
-    said = " ".join(event.description + repr(event.details) for event in await told(console, uid))
-    assert not any(each in said for each in (first, fresh))
-    assert [row.uid for row in await rows(console, uid)] == before
+    text = " ".join(event.description + repr(event.details) for event in await events_of_bdb(console, uid))
+    assert not any(each in text for each in (first, new_password))
+    assert [row.uid for row in await shard_rows(console, uid)] == before
 
 
-async def test_killed_at_every_step_nobody_is_locked_out(
+async def test_killed_at_every_step_no_client_is_locked_out(
     console: Console, agents: FakeAgents, sampling: Sampling
 ) -> None:
-    uid = await created(console)
-    shards = [row.uid for row in await rows(console, uid)]
+    uid = await create_active_database(console)
+    shards = [row.uid for row in await shard_rows(console, uid)]
     for step in sampling.kill_steps(60, 500):
         agents.commands.clear()
         agents.admin_passwords.clear()
-        first = (await known(console, uid)).admin_password
+        first = (await get_existing_bdb(console, uid)).admin_password
         gate = Gate(step)
-        await order(console, uid)
+        await request_reset(console, uid)
         async with running(
             console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate), removal=False
         ):
-            ended = asyncio.create_task(reach(console, uid, "active"))
+            ended = asyncio.create_task(wait_for_status(console, uid, "active"))
             await asyncio.wait({ended, asyncio.create_task(gate.reached.wait())}, return_when=asyncio.FIRST_COMPLETED)
             ended.cancel()
-        stopped = await known(console, uid)
-        for shard in shards:  # whatever anybody has by now opens every shard
+        stopped = await get_existing_bdb(console, uid)
+        for shard in shards:  # every shard accepts every password that is in use
             used = {stopped.admin_password, *(agents.admin_passwords.get(each, first) for each in shards)}
-            assert {digest(each) for each in used} <= in_by(agents, shard, first)
+            assert {digest(each) for each in used} <= accepted_for_admin(agents, shard, first)
         async with running(console):
-            await reach(console, uid, "active")
-        fresh = (await known(console, uid)).admin_password
-        assert fresh != first
-        assert all(in_by(agents, shard, first) == {digest(fresh)} for shard in shards)
+            await wait_for_status(console, uid, "active")
+        new_password = (await get_existing_bdb(console, uid)).admin_password
+        assert new_password != first
+        assert all(accepted_for_admin(agents, shard, first) == {digest(new_password)} for shard in shards)
         if not gate.reached.is_set():
             return
-    raise AssertionError("it never came through")
+    raise AssertionError("the operation never completed")
 
 
 @pytest.mark.parametrize("stage", ["SETUSER", "change_password"])
-async def test_shards_that_refuse_are_waited_for(
+async def test_shards_that_refuse_are_retried(
     console: Console, agents: FakeAgents, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uid = await created(console)
-    first = (await known(console, uid)).admin_password
-    shard = (await rows(console, uid))[0].uid
+    uid = await create_active_database(console)
+    first = (await get_existing_bdb(console, uid)).admin_password
+    shard = (await shard_rows(console, uid))[0].uid
     if stage == "SETUSER":
         agents.refuse[shard] = "BUSY"
     else:
-        change = agents.change_password
+        change_password = agents.change_password
 
         async def refused(*arguments: Any) -> Any:
             agents.refuse[shard] = "it does not run"
             try:
-                return await change(*arguments)
+                return await change_password(*arguments)
             finally:
                 del agents.refuse[shard]
 
         monkeypatch.setattr(agents, "change_password", refused)
 
     async def waits() -> bool:
-        return "unreachable_since" in (await action(console, uid)).params
+        return "unreachable_since" in (await latest_action(console, uid)).params
 
     async with running(console):
-        await order(console, uid)
+        await request_reset(console, uid)
         await until(waits)
-        assert (await known(console, uid)).admin_password == first
+        assert (await get_existing_bdb(console, uid)).admin_password == first
         monkeypatch.undo()
         agents.refuse.clear()
-        await reach(console, uid, "active")
-    assert (await known(console, uid)).admin_password != first
+        await wait_for_status(console, uid, "active")
+    assert (await get_existing_bdb(console, uid)).admin_password != first
 
 
-async def give_up(console: Console, uid: int) -> Bdb:
-    """The order's time is over."""
+async def expire_deadline(console: Console, uid: int) -> Bdb:
+    """Let the deadline of the action pass. Return the database after the action failed."""
     async with console.store.begin() as session:
-        late = await session.merge(await action(console, uid))
+        late = await session.merge(await latest_action(console, uid))
         late.deadline_at = late.created_at
-    return await reach(console, uid, "active")
+    return await wait_for_status(console, uid, "active")
 
 
-async def test_one_that_fails_before_anybody_uses_it_leaves_nothing(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
-    first = (await known(console, uid)).admin_password
-    agents.unreachable = {(await rows(console, uid))[0].node_uid}
-    await order(console, uid)
+async def test_a_failure_before_first_use_discards_the_new_password(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    first = (await get_existing_bdb(console, uid)).admin_password
+    agents.unreachable = {(await shard_rows(console, uid))[0].node_uid}
+    await request_reset(console, uid)
     async with running(console):
-        failed = await give_up(console, uid)
+        failed = await expire_deadline(console, uid)
     assert (failed.admin_password, failed.next_admin_password) == (first, "")
     assert "was not changed everywhere" in failed.status_detail
 
 
-async def test_one_that_some_use_already_stays_good_and_the_next_order_goes_on_with_it(
+async def test_a_partly_used_password_is_continued_by_the_next_action(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uid = await created(console)
-    first = (await known(console, uid)).admin_password
-    shard = (await rows(console, uid))[0].uid
-    change = agents.change_password
+    uid = await create_active_database(console)
+    first = (await get_existing_bdb(console, uid)).admin_password
+    shard = (await shard_rows(console, uid))[0].uid
+    change_password = agents.change_password
 
-    async def refused(node: NodeRef, asked: ChangePassword) -> Any:
-        agents.refuse |= {shard: "BUSY"} if asked.password != first else {}
+    async def refused(node: NodeRef, request: ChangePassword) -> Any:
+        agents.refuse |= {shard: "BUSY"} if request.password != first else {}
         try:
-            return await change(node, asked)
+            return await change_password(node, request)
         finally:
             agents.refuse.clear()
 
     monkeypatch.setattr(agents, "change_password", refused)
-    await order(console, uid)
-    wanted = (await known(console, uid)).next_admin_password
+    await request_reset(console, uid)
+    next_password = (await get_existing_bdb(console, uid)).next_admin_password
     async with running(console):
-        await until(lambda: wanted in agents.admin_passwords.values())
-        failed = await give_up(console, uid)
-    assert (failed.admin_password, failed.next_admin_password) == (first, wanted)
+        await until(lambda: next_password in agents.admin_passwords.values())
+        failed = await expire_deadline(console, uid)
+    assert (failed.admin_password, failed.next_admin_password) == (first, next_password)
     assert agents.admin_passwords[shard] == first
     started = load.engine(failed)
-    assert (started.admin_password, started.next_admin_password) == (first, wanted), "who comes now lets both in"
+    assert (started.admin_password, started.next_admin_password) == (first, next_password), (
+        "a shard that starts now accepts both"
+    )
     monkeypatch.undo()
-    await order(console, uid)
+    await request_reset(console, uid)
     async with running(console):
-        assert (await reach(console, uid, "active")).admin_password == wanted
+        assert (await wait_for_status(console, uid, "active")).admin_password == next_password
 
 
-async def test_where_an_agent_is_of_the_release_before_nothing_is_changed(
+async def test_an_agent_of_the_previous_release_prevents_any_change(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uid = await created(console)
-    first = (await known(console, uid)).admin_password
+    uid = await create_active_database(console)
+    first = (await get_existing_bdb(console, uid)).admin_password
     agents.commands.clear()
 
-    async def behind(*_: Any) -> Any:
+    async def outdated(*_: Any) -> Any:
         raise AgentBehind("the agent of node 2 is of the release before; upgrade it")
 
-    monkeypatch.setattr(agents, "change_password", behind)
-    await order(console, uid)
+    monkeypatch.setattr(agents, "change_password", outdated)
+    await request_reset(console, uid)
     async with running(console):
-        failed = await reach(console, uid, "active")
+        failed = await wait_for_status(console, uid, "active")
     assert (failed.admin_password, failed.next_admin_password) == (first, "")
     assert "of the release before; upgrade it" in failed.status_detail
     assert not [argv for _, argv in agents.commands if argv[:2] == ("ACL", "SETUSER")]
 
 
-async def test_when_it_cannot_be_ordered(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
+async def test_resets_that_are_not_possible_are_rejected(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
     with pytest.raises(NotFound):
-        await order(console, 77)
-    await order(console, uid)
+        await request_reset(console, 77)
+    await request_reset(console, uid)
     with pytest.raises(Conflict, match="is active-change-pending"):
-        await order(console, uid)
+        await request_reset(console, uid)
     async with running(console):
-        await reach(console, uid, "active")
+        await wait_for_status(console, uid, "active")
     async with console.store.begin() as session:
-        row = (await rows(console, uid))[0]
+        row = (await shard_rows(console, uid))[0]
         (await session.merge(row)).observed_status = "down"
     with pytest.raises(Conflict, match=f"redis:{row.uid} is down"):
-        await order(console, uid)
+        await request_reset(console, uid)

@@ -1,4 +1,4 @@
-"""The authority of a database's shards is replaced: at every moment all let each other in, and in the end nothing of before."""
+"""Replacement of the CA of a database's shards: all parties trust each other at every step, and only the new CA at the end."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,8 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore, created, rows, told
-from backend.tests.reconcilers.test_certificates import LATER, stored
+from backend.tests.reconcilers.loops import (
+    ADMIN,
+    Gate,
+    GatedAgents,
+    GatedStore,
+    create_active_database,
+    events_of_bdb,
+    shard_rows,
+)
+from backend.tests.reconcilers.test_certificates import LATER, stored_certificates
 from backend.tests.sampling import Sampling
 from cryptography import x509
 
@@ -31,42 +39,42 @@ def loop_of(console: Console, agents: Any, store: Store | None = None) -> Certif
     return CertificatesLoop(store, console.bus, agents, Endpoints(store, console.bus, agents))
 
 
-async def order(console: Console) -> None:
+async def request_replacement(console: Console) -> None:
     async with console.store.begin() as session:
         await service.replace_authorities(session, ADMIN)
 
 
-async def turn(loop: CertificatesLoop) -> None:
+async def run_step(loop: CertificatesLoop) -> None:
     await loop.bring()
     await loop.advance()
 
 
-async def replaced(console: Console, loop: CertificatesLoop, uid: int) -> ShardCertificates:
-    while (held := await stored(console, uid)).replacing:
-        await turn(loop)
-        assert await stored(console, uid) != held, "every turn is a step where nobody is away"
-    return held
+async def finish_replacement(console: Console, loop: CertificatesLoop, uid: int) -> ShardCertificates:
+    while (certificates := await stored_certificates(console, uid)).replacing:
+        await run_step(loop)
+        assert await stored_certificates(console, uid) != certificates, "every run is a step if all nodes are reachable"
+    return certificates
 
 
-async def seen(console: Console, uid: int) -> None:
-    """The shards, as samples find them a moment after their start."""
+async def mark_shards_ok(console: Console, uid: int) -> None:
+    """Mark the shards of the database as running, as the first samples after their start do."""
     async with console.store.begin() as session:
         for row in await shards.every(session):
             if row.bdb_uid == uid:
                 row.observed_status = "ok"
 
 
-async def made(console: Console, agents: FakeAgents) -> int:
-    uid = await created(console)
-    await seen(console, uid)
+async def create_served_database(console: Console, agents: FakeAgents) -> int:
+    uid = await create_active_database(console)
+    await mark_shards_ok(console, uid)
     await Endpoints(console.store, console.bus, agents).serve(uid)
     return uid
 
 
-def carried(agents: FakeAgents, uid: int) -> Iterator[ShardTls]:
-    """What everybody has who speaks to shards of the database, or is one."""
-    for held in agents.running.values():
-        yield from (agents.certificates[spec.uid] for spec in held.values() if spec.bdb_uid == uid)
+def certificates_in_use(agents: FakeAgents, uid: int) -> Iterator[ShardTls]:
+    """Yield the TLS settings of each shard of the database and of each proxy that connects to them."""
+    for certificates in agents.running.values():
+        yield from (agents.certificates[spec.uid] for spec in certificates.values() if spec.bdb_uid == uid)
     for state in agents.proxies.values():
         for database in state.databases:
             if database.uid == uid and database.shard_tls is not None:
@@ -77,82 +85,84 @@ def signs(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
     return authority.subject == certificate.issuer
 
 
-def assert_all_meet(agents: FakeAgents, uid: int) -> None:
-    everybody = list(carried(agents, uid))
-    for one in everybody:
-        trusted = x509.load_pem_x509_certificates(one.authorities.encode())
-        for other in everybody:
-            shown = x509.load_pem_x509_certificate(other.certificate.encode())
-            assert any(signs(authority, shown) for authority in trusted)
+def assert_all_trust_each_other(agents: FakeAgents, uid: int) -> None:
+    parties = list(certificates_in_use(agents, uid))
+    for first in parties:
+        trusted = x509.load_pem_x509_certificates(first.authorities.encode())
+        for other in parties:
+            served = x509.load_pem_x509_certificate(other.certificate.encode())
+            assert any(signs(authority, served) for authority in trusted)
 
 
-async def test_it_is_another_one_everywhere(console: Console, agents: FakeAgents) -> None:
-    uid = await made(console, agents)
-    before = await stored(console, uid)
-    await order(console)
+async def test_the_ca_is_replaced_everywhere(console: Console, agents: FakeAgents) -> None:
+    uid = await create_served_database(console, agents)
+    before = await stored_certificates(console, uid)
+    await request_replacement(console)
     loop = loop_of(console, agents)
     steps = []
-    while (held := await stored(console, uid)).replacing:
-        steps.append(held.replacing)
-        await turn(loop)
-        assert_all_meet(agents, uid)
+    while (certificates := await stored_certificates(console, uid)).replacing:
+        steps.append(certificates.replacing)
+        await run_step(loop)
+        assert_all_trust_each_other(agents, uid)
     assert steps == ["announced", "shown", "forgotten"]
-    after = await stored(console, uid)
+    after = await stored_certificates(console, uid)
     assert after.authority != before.authority
-    assert {tls.authorities for tls in carried(agents, uid)} == {after.authority}
-    assert {tls.certificate for tls in carried(agents, uid)} == {after.certificate}
-    assert (await told(console, uid))[-1].type == "bdb_authority_replaced"
+    assert {tls.authorities for tls in certificates_in_use(agents, uid)} == {after.authority}
+    assert {tls.certificate for tls in certificates_in_use(agents, uid)} == {after.certificate}
+    assert (await events_of_bdb(console, uid))[-1].type == "bdb_authority_replaced"
     calls = len(agents.calls)
-    await turn(loop)
+    await run_step(loop)
     assert len(agents.calls) == calls
 
 
-async def test_killed_at_every_step_all_meet(console: Console, agents: FakeAgents, sampling: Sampling) -> None:
-    uid = await made(console, agents)
+async def test_killed_at_every_step_all_trust_each_other(
+    console: Console, agents: FakeAgents, sampling: Sampling
+) -> None:
+    uid = await create_served_database(console, agents)
     for step in sampling.kill_steps(30, 500):
-        before = await stored(console, uid)
-        await order(console)
+        before = await stored_certificates(console, uid)
+        await request_replacement(console)
         gate = Gate(step)
         loop = loop_of(console, GatedAgents(agents, gate), GatedStore(console.store, gate))
-        ended = asyncio.create_task(replaced(console, loop, uid))
+        ended = asyncio.create_task(finish_replacement(console, loop, uid))
         await asyncio.wait({ended, asyncio.create_task(gate.reached.wait())}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         await asyncio.gather(ended, return_exceptions=True)
-        assert_all_meet(agents, uid)
-        assert (await replaced(console, loop_of(console, agents), uid)).authority != before.authority
-        assert_all_meet(agents, uid)
+        assert_all_trust_each_other(agents, uid)
+        assert (await finish_replacement(console, loop_of(console, agents), uid)).authority != before.authority
+        assert_all_trust_each_other(agents, uid)
         if not gate.reached.is_set():
             return
-    raise AssertionError("it never came through")
+    raise AssertionError("the operation never completed")
 
 
-async def test_who_may_be_alive_is_waited_for_and_who_is_down_is_not(
+async def test_unreachable_nodes_are_waited_for_but_down_nodes_are_not(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uid = await made(console, agents)
-    await order(console)
+    uid = await create_served_database(console, agents)
+    await request_replacement(console)
     loop = loop_of(console, agents)
     await set_node(console, 2, agent_status="unreachable")
     agents.unreachable.add(2)
-    await turn(loop)
-    await turn(loop)
-    assert (await stored(console, uid)).replacing == "announced"
-    assert (await told(console, uid))[-1].type != "bdb_authority_waits", "not at once"
+    await run_step(loop)
+    await run_step(loop)
+    assert (await stored_certificates(console, uid)).replacing == "announced"
+    assert (await events_of_bdb(console, uid))[-1].type != "bdb_authority_waits", "not at once"
     monkeypatch.setattr(authorities, "PATIENCE", 0)
-    await turn(loop)
-    await turn(loop)
-    sentences = [event.description for event in await told(console, uid) if event.type == "bdb_authority_waits"]
-    why = "node 2 has not completed the last step"
-    assert sentences == [f"The replacement of the shards' CA of shop is waiting: {why}. It continues automatically."]
+    await run_step(loop)
+    await run_step(loop)
+    messages = [event.description for event in await events_of_bdb(console, uid) if event.type == "bdb_authority_waits"]
+    reason = "node 2 has not completed the last step"
+    assert messages == [f"The replacement of the shards' CA of shop is waiting: {reason}. It continues automatically."]
     await set_node(console, 2, health="down")
     async with console.store.begin() as session:
         for row in await shards.every(session):
             row.observed_status = "down" if row.node_uid == 2 else "ok"
-    after = await replaced(console, loop, uid)
+    after = await finish_replacement(console, loop, uid)
     agents.unreachable.clear()
     await set_node(console, 2, health="up", agent_status="connected")
     await loop.bring()
-    assert {agents.certificates[row.uid].authorities for row in await rows(console, uid)} == {after.authority}
+    assert {agents.certificates[row.uid].authorities for row in await shard_rows(console, uid)} == {after.authority}
 
 
 async def set_node(console: Console, uid: int, **columns: str) -> None:
@@ -163,70 +173,66 @@ async def set_node(console: Console, uid: int, **columns: str) -> None:
             setattr(node, name, value)
 
 
-async def test_a_shard_that_was_started_with_what_was_read_before_is_waited_for(
-    console: Console, agents: FakeAgents
-) -> None:
-    uid = await made(console, agents)
-    [late, *_] = await rows(console, uid)
+async def test_a_shard_started_with_older_certificates_is_waited_for(console: Console, agents: FakeAgents) -> None:
+    uid = await create_served_database(console, agents)
+    [late, *_] = await shard_rows(console, uid)
     spec = agents.running[late.node_uid].pop(late.uid)
     async with console.store.begin() as session:
         (await session.merge(late)).observed_status = "unknown"
-    await order(console)
+    await request_replacement(console)
     loop = loop_of(console, agents)
-    await turn(loop)
-    assert (await stored(console, uid)).replacing == "announced"
+    await run_step(loop)
+    assert (await stored_certificates(console, uid)).replacing == "announced"
     agents.running[late.node_uid][late.uid] = spec
-    await seen(console, uid)
-    await replaced(console, loop, uid)
-    assert_all_meet(agents, uid)
+    await mark_shards_ok(console, uid)
+    await finish_replacement(console, loop, uid)
+    assert_all_trust_each_other(agents, uid)
 
 
-async def test_a_shard_that_is_made_anew_with_what_was_read_before_is_told_when_it_is_seen(
-    console: Console, agents: FakeAgents
-) -> None:
-    """Its agent holds what is left of it until it is made anew, and says that it took each step."""
-    uid = await made(console, agents)
-    [lost, *_] = await rows(console, uid)
+async def test_a_shard_restarted_with_older_certificates_is_updated(console: Console, agents: FakeAgents) -> None:
+    """Until the restart, its agent keeps the files of the dead shard and confirms each step."""
+    uid = await create_served_database(console, agents)
+    [lost, *_] = await shard_rows(console, uid)
     before = agents.certificates[lost.uid]
     async with console.store.begin() as session:
         (await session.merge(lost)).observed_status = "down"
-    await order(console)
+    await request_replacement(console)
     loop = loop_of(console, agents)
-    after = await replaced(console, loop, uid)
+    after = await finish_replacement(console, loop, uid)
     agents.certificates[lost.uid] = before
-    await seen(console, uid)
+    await mark_shards_ok(console, uid)
     await loop.bring()
     assert agents.certificates[lost.uid].authorities == after.authority
-    assert_all_meet(agents, uid)
+    assert_all_trust_each_other(agents, uid)
 
 
-async def test_the_proxy_of_an_old_address_is_told_too(console: Console, agents: FakeAgents) -> None:
-    uid = await made(console, agents)
-    await order(console)
+async def test_the_proxy_of_a_retiring_address_is_updated(console: Console, agents: FakeAgents) -> None:
+    uid = await create_served_database(console, agents)
+    await request_replacement(console)
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, uid)
         [bound] = bdb.endpoint_nodes
         left = bound % 3 + 1
         bdb.retiring = {left: datetime.now(UTC) + timedelta(hours=1)}
     loop = loop_of(console, agents)
-    await turn(loop)
+    await run_step(loop)
     for node in (left, bound):
         [database] = agents.proxies[node].databases
         assert database.shard_tls is not None
         assert database.shard_tls.authorities.count("BEGIN") == 2
     await set_node(console, left, agent_status="unreachable")
-    assert (await stored(console, uid)).replacing == "shown"
-    await turn(loop)
-    await turn(loop)
-    assert (await stored(console, uid)).replacing == "shown"
+    assert (await stored_certificates(console, uid)).replacing == "shown"
+    await run_step(loop)
+    await run_step(loop)
+    assert (await stored_certificates(console, uid)).replacing == "shown"
     await set_node(console, left, agent_status="connected")
-    await replaced(console, loop, uid)
-    assert_all_meet(agents, uid)
+    await finish_replacement(console, loop, uid)
+    assert_all_trust_each_other(agents, uid)
 
 
-async def test_what_a_node_holds_open_that_is_taken_out_is_closed(console: Console, agents: FakeAgents) -> None:
-    uid = await made(console, agents)
-    [first, second, *_] = await rows(console, uid)
+async def test_connections_from_a_removed_node_are_closed(console: Console, agents: FakeAgents) -> None:
+    uid = await create_served_database(console, agents)
+    [first, second, *_] = await shard_rows(console, uid)
     async with console.store.begin() as session:
         replace_authorities(await bdbs.every(session), "192.0.2.7")
     listed = (
@@ -240,36 +246,34 @@ async def test_what_a_node_holds_open_that_is_taken_out_is_closed(console: Conso
     agents.commands.clear()
     loop = loop_of(console, agents)
     agents.died[second.uid] = "it was killed"
-    await turn(loop)
-    await turn(loop)
-    await turn(loop)
-    assert (await stored(console, uid)).replacing == "forgotten", "one does not tell who is connected"
+    await run_step(loop)
+    await run_step(loop)
+    await run_step(loop)
+    assert (await stored_certificates(console, uid)).replacing == "forgotten", "one shard does not list its connections"
     agents.died.clear()
     agents.commands.clear()
-    held = await replaced(console, loop, uid)
+    certificates = await finish_replacement(console, loop, uid)
     killed = {(shard, argv[-1]) for shard, argv in agents.commands if argv[:3] == ("CLIENT", "KILL", "ID")}
     assert killed == {(first.uid, "3"), (first.uid, "5"), (second.uid, "9")}
-    assert held.left == ""
+    assert certificates.left == ""
 
 
-async def test_who_joined_at_the_address_of_one_that_was_taken_out_keeps_its_connections(
-    console: Console, agents: FakeAgents
-) -> None:
-    uid = await made(console, agents)
-    [first, *_] = await rows(console, uid)
+async def test_connections_of_a_new_node_at_a_removed_address_are_kept(console: Console, agents: FakeAgents) -> None:
+    uid = await create_served_database(console, agents)
+    [first, *_] = await shard_rows(console, uid)
     async with console.store.begin() as session:
-        [again, *_] = await nodes.every(session)
-        replace_authorities(await bdbs.every(session), again.addr)
-    agents.told[first.uid, "CLIENT LIST"] = f"id=3 addr={again.addr}:40001 laddr=192.0.2.1:21001 fd=8\n"
-    await replaced(console, loop_of(console, agents), uid)
+        [joined, *_] = await nodes.every(session)
+        replace_authorities(await bdbs.every(session), joined.addr)
+    agents.told[first.uid, "CLIENT LIST"] = f"id=3 addr={joined.addr}:40001 laddr=192.0.2.1:21001 fd=8\n"
+    await finish_replacement(console, loop_of(console, agents), uid)
     assert not [argv for _, argv in agents.commands if argv[:2] == ("CLIENT", "KILL")]
 
 
-async def test_an_authority_that_is_going_to_end_is_replaced_by_itself(console: Console, agents: FakeAgents) -> None:
-    uid = await made(console, agents)
-    held = await stored(console, uid)
-    ends = x509.load_pem_x509_certificate(held.authority.encode()).not_valid_after_utc
+async def test_a_ca_that_expires_soon_is_replaced_automatically(console: Console, agents: FakeAgents) -> None:
+    uid = await create_served_database(console, agents)
+    certificates = await stored_certificates(console, uid)
+    ends = x509.load_pem_x509_certificate(certificates.authority.encode()).not_valid_after_utc
     loop = loop_of(console, agents)
     await loop.renew(ends - LATER)
-    assert (await stored(console, uid)).replacing == "announced"
-    assert (await replaced(console, loop, uid)).authority != held.authority
+    assert (await stored_certificates(console, uid)).replacing == "announced"
+    assert (await finish_replacement(console, loop, uid)).authority != certificates.authority

@@ -1,4 +1,4 @@
-"""Whose keys a database holds."""
+"""Detection of keys that benchmarks wrote."""
 
 import pytest
 
@@ -15,5 +15,5 @@ from shardboard.reconcilers.benchmark_target import _own
         ("7", {"memtier-"}, False),
     ],
 )
-def test_a_key_of_a_benchmark_is_a_prefix_and_a_number(key: str, prefixes: set[str], own: bool) -> None:
+def test_a_benchmark_key_is_a_known_prefix_and_a_number(key: str, prefixes: set[str], own: bool) -> None:
     assert bool(_own(key, prefixes)) is own

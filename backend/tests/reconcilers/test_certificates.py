@@ -1,9 +1,9 @@
-"""Certificates of shards are renewed in time and reach every shard, whoever was away."""
+"""Certificates of shards are renewed in time and reach every shard, even if a node was unreachable."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from backend.tests.reconcilers.loops import created, rows
+from backend.tests.reconcilers.loops import create_active_database, shard_rows
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -21,7 +21,7 @@ def loop_of(console: Console, agents: FakeAgents) -> CertificatesLoop:
     return CertificatesLoop(console.store, console.bus, agents, Endpoints(console.store, console.bus, agents))
 
 
-async def stored(console: Console, uid: int) -> ShardCertificates:
+async def stored_certificates(console: Console, uid: int) -> ShardCertificates:
     async with console.store.read() as session:
         bdb = await bdbs.by_uid(session, uid)
         assert bdb is not None
@@ -29,68 +29,68 @@ async def stored(console: Console, uid: int) -> ShardCertificates:
         return ShardCertificates.read(bdb.shard_certificates)
 
 
-async def held(console: Console, agents: FakeAgents, uid: int) -> set[str]:
-    return {agents.certificates[row.uid].certificate for row in await rows(console, uid)}
+async def installed_certificates(console: Console, agents: FakeAgents, uid: int) -> set[str]:
+    return {agents.certificates[row.uid].certificate for row in await shard_rows(console, uid)}
 
 
-async def test_shards_are_born_with_the_certificate_of_their_database(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
-    assert await held(console, agents, uid) == {(await stored(console, uid)).certificate}
+async def test_shards_start_with_the_certificate_of_their_database(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    assert await installed_certificates(console, agents, uid) == {(await stored_certificates(console, uid)).certificate}
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC))
     await loop.bring()
     assert ("renew_certificates", 1) not in agents.calls
-    assert (await stored(console, uid)).number == 1
+    assert (await stored_certificates(console, uid)).number == 1
 
 
-async def test_one_that_is_going_to_end_is_replaced_everywhere(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
-    before = await stored(console, uid)
+async def test_an_expiring_certificate_is_replaced_on_every_shard(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    before = await stored_certificates(console, uid)
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC) + LATER)
-    after = await stored(console, uid)
+    after = await stored_certificates(console, uid)
     assert (after.authority, after.number) == (before.authority, 2)
     await loop.bring()
-    assert await held(console, agents, uid) == {after.certificate}
-    asked = agents.calls.count(("renew_certificates", 1))
+    assert await installed_certificates(console, agents, uid) == {after.certificate}
+    requests = agents.calls.count(("renew_certificates", 1))
     await loop.bring()
-    assert agents.calls.count(("renew_certificates", 1)) == asked
+    assert agents.calls.count(("renew_certificates", 1)) == requests
     async with console.store.read() as session:
         event = await events.newest(session, "bdb_certificate_renewed", bdb_uid=uid)
     assert event is not None
     assert f"{after.ends:%Y-%m-%d}" in event.description
 
 
-async def test_who_was_away_is_told_later_and_a_new_console_tells_all(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
+async def test_certificates_are_sent_again_after_an_outage_or_restart(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC) + LATER)
     agents.unreachable.add(2)
     await loop.bring()
-    fresh = (await stored(console, uid)).certificate
-    on_two = {row.uid for row in await rows(console, uid) if row.node_uid == 2}
-    assert {agents.certificates[shard].certificate for shard in on_two} != {fresh}
+    new_certificate = (await stored_certificates(console, uid)).certificate
+    on_two = {row.uid for row in await shard_rows(console, uid) if row.node_uid == 2}
+    assert {agents.certificates[shard].certificate for shard in on_two} != {new_certificate}
     agents.unreachable.clear()
     await loop.bring()
-    assert await held(console, agents, uid) == {fresh}
+    assert await installed_certificates(console, agents, uid) == {new_certificate}
     before = len(agents.calls)
     await loop_of(console, agents).bring()
     assert len(agents.calls) > before
 
 
-async def test_a_shard_that_refuses_is_told_again(console: Console, agents: FakeAgents) -> None:
-    uid = await created(console)
+async def test_a_shard_that_refuses_a_certificate_is_retried(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC) + LATER)
-    [first, *_] = await rows(console, uid)
+    [first, *_] = await shard_rows(console, uid)
     agents.refuse[first.uid] = "no"
     await loop.bring()
     await loop.bring()
     async with console.store.read() as session:
-        every = await events.after(session, 0, datetime.now(UTC) + LATER, 1000)
-    [sentence] = [event.description for event in every if event.type == "bdb_certificate_failed"]
-    assert f"Shard redis:{first.uid} of" in sentence
-    assert sentence.endswith("did not accept the new certificate: no. The console retries.")
+        all_events = await events.after(session, 0, datetime.now(UTC) + LATER, 1000)
+    [message] = [event.description for event in all_events if event.type == "bdb_certificate_failed"]
+    assert f"Shard redis:{first.uid} of" in message
+    assert message.endswith("did not accept the new certificate: no. The console retries.")
     agents.refuse.clear()
     await loop.bring()
-    assert await held(console, agents, uid) == {(await stored(console, uid)).certificate}
+    assert await installed_certificates(console, agents, uid) == {(await stored_certificates(console, uid)).certificate}
