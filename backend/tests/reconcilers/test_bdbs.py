@@ -1,4 +1,4 @@
-"""Databases from order to end, with agents that can be made to fail at will."""
+"""Databases from creation to deletion, with agents that fail on demand."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -12,15 +12,15 @@ from backend.tests.reconcilers.loops import (
     Gate,
     GatedAgents,
     GatedStore,
-    action,
-    alive,
-    bdb,
-    create,
-    created,
-    reach,
-    rows,
+    create_active_database,
+    create_database,
+    events_of_bdb,
+    get_bdb,
+    latest_action,
     running,
-    told,
+    running_shards,
+    shard_rows,
+    wait_for_status,
 )
 from backend.tests.sampling import Sampling
 from backend.tests.shards import until
@@ -43,30 +43,30 @@ pytestmark = pytest.mark.usefixtures("nodes")
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "RETRY_SECONDS", 0.1)
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is out of reach is given up soon. Only where that is what happens: a busy machine makes any moment long."""
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up soon on unreachable agents. Only for tests of that case: on a busy machine, any call can take this long."""
     monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.3))
 
 
-async def last_sentence(console: Console, uid: int) -> str:
-    return (await told(console, uid))[-1].description
+async def last_message(console: Console, uid: int) -> str:
+    return (await events_of_bdb(console, uid))[-1].description
 
 
-async def gone(console: Console, uid: int) -> bool:
-    return await bdb(console, uid) is None
+async def is_deleted(console: Console, uid: int) -> bool:
+    return await get_bdb(console, uid) is None
 
 
-async def no_rows(console: Console, uid: int) -> bool:
-    return await rows(console, uid) == []
+async def has_no_rows(console: Console, uid: int) -> bool:
+    return await shard_rows(console, uid) == []
 
 
 class MuteEngines(FakeAgents):
-    """Engines that run and never serve."""
+    """Engines that run but never serve."""
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         return [CommandResult(uid=asked.uid, ok=True, reply="cluster_state:fail\r\nrole:slave") for asked in commands]
@@ -85,136 +85,136 @@ class RefusingEngines(FakeAgents):
 
 @pytest.mark.store
 class TestCreate:
-    async def test_it_becomes_active(self, console: Console, agents: FakeAgents) -> None:
-        uid = await create(console)
+    async def test_a_created_database_becomes_active(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_database(console)
         async with running(console):
-            made = await reach(console, uid, "active")
-        assert (made.status_detail, made.action_uid) == ("", None)
-        held = await rows(console, uid)
-        assert alive(agents) == {row.uid for row in held}
-        assert all(agents.running[row.node_uid][row.uid].port == row.port for row in held)
-        assert agents.promoted == {row.uid for row in held if row.role == "master"}
-        done = await action(console, uid)
-        assert (done.status, done.progress) == ("completed", 100)
-        assert [step["name"] for step in done.steps] == [
+            database = await wait_for_status(console, uid, "active")
+        assert (database.status_detail, database.action_uid) == ("", None)
+        rows = await shard_rows(console, uid)
+        assert running_shards(agents) == {row.uid for row in rows}
+        assert all(agents.running[row.node_uid][row.uid].port == row.port for row in rows)
+        assert agents.promoted == {row.uid for row in rows if row.role == "master"}
+        action = await latest_action(console, uid)
+        assert (action.status, action.progress) == ("completed", 100)
+        assert [step["name"] for step in action.steps] == [
             "Start the shards",
             "Serve all slots",
             "Synchronize the replicas",
         ]
-        assert "Database shop became active after" in await last_sentence(console, uid)
+        assert "Database shop became active after" in await last_message(console, uid)
 
-    async def test_endpoints_list_all_slots_whatever_the_last_sample_said(
-        self, console: Console, agents: FakeAgents
-    ) -> None:
-        """Primaries are born as replicas, and may have been sampled then."""
-        uid = await create(console)
+    async def test_endpoints_list_all_slots_despite_older_samples(self, console: Console, agents: FakeAgents) -> None:
+        """Primaries start as replicas and may have been sampled in that state."""
+        uid = await create_database(console)
         async with console.store.begin() as session:
             for row in await shards.of_bdb(session, uid):
                 row.observed_role, row.observed_status = "slave", "ok"
         async with running(console):
-            await reach(console, uid, "active")
+            await wait_for_status(console, uid, "active")
         served = [database for state in agents.proxies.values() for database in state.databases if database.uid == uid]
         assert served
         for database in served:
             assert sum(last - first + 1 for shard in database.shards for first, last in shard.slots) == slots.SLOTS
 
-    async def test_without_replicas_and_without_cluster(self, console: Console, agents: FakeAgents) -> None:
-        uid = await create(console, sharding=False, shards_count=1, replication=False)
+    async def test_a_database_without_replicas_and_cluster_mode_is_created(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        uid = await create_database(console, sharding=False, shards_count=1, replication=False)
         async with running(console):
-            await reach(console, uid, "active")
+            await wait_for_status(console, uid, "active")
         assert agents.promoted == set()
-        assert len(alive(agents)) == 1
+        assert len(running_shards(agents)) == 1
 
-    async def test_a_refused_shard_undoes_everything(self, console: Console, agents: FakeAgents) -> None:
-        uid = await create(console)
-        refused = (await rows(console, uid))[1].uid
+    async def test_a_refused_shard_undoes_the_creation(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_database(console)
+        refused = (await shard_rows(console, uid))[1].uid
         agents.refuse = {refused: "port 20000 is in use on 10.0.0.2 by a process that is not ours"}
         async with running(console, removal=False):
-            failed = await reach(console, uid, "creation-failed")
+            failed = await wait_for_status(console, uid, "creation-failed")
         reason = f"Shard redis:{refused}: port 20000 is in use on 10.0.0.2 by a process that is not ours."
         assert (failed.status_detail, failed.action_uid) == (reason, None)
-        assert {row.desired for row in await rows(console, uid)} == {"absent"}
-        assert (await action(console, uid)).error == reason
-        event = (await told(console, uid))[-1]
+        assert {row.desired for row in await shard_rows(console, uid)} == {"absent"}
+        assert (await latest_action(console, uid)).error == reason
+        event = (await events_of_bdb(console, uid))[-1]
         assert (event.type, event.severity) == ("bdb_creation_failed", "ERROR")
         assert event.description == (
             f"Database shop could not be created: {reason} Shards that were started are removed."
         )
-        assert alive(agents)
+        assert running_shards(agents)
         async with running(console):
-            await until(lambda: no_rows(console, uid))
-        assert not alive(agents)
-        assert (await bdb(console, uid)) is not None, "the failed database stays to be looked at"
+            await until(lambda: has_no_rows(console, uid))
+        assert not running_shards(agents)
+        assert (await get_bdb(console, uid)) is not None, "the failed database is kept for inspection"
 
     async def test_several_refusals_are_counted(self, console: Console, agents: FakeAgents) -> None:
-        uid = await create(console)
-        primaries = [row.uid for row in await rows(console, uid)][:3]
+        uid = await create_database(console)
+        primaries = [row.uid for row in await shard_rows(console, uid)][:3]
         agents.refuse = dict.fromkeys(primaries, "no disk")
         async with running(console):
-            failed = await reach(console, uid, "creation-failed")
+            failed = await wait_for_status(console, uid, "creation-failed")
         assert failed.status_detail == f"Shard redis:{primaries[0]} (and 2 more): no disk."
 
-    async def test_a_shard_that_ends_while_it_is_created(self, console: Console, agents: FakeAgents) -> None:
-        uid = await create(console)
-        victim = (await rows(console, uid))[0]
+    async def test_a_shard_that_dies_fails_the_creation(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_database(console)
+        victim = (await shard_rows(console, uid))[0]
         agents.died = {victim.uid: "out of memory"}
         async with running(console):
-            failed = await reach(console, uid, "creation-failed")
-            await until(lambda: no_rows(console, uid))
+            failed = await wait_for_status(console, uid, "creation-failed")
+            await until(lambda: has_no_rows(console, uid))
         assert failed.status_detail == f"Shard redis:{victim.uid} on node {victim.node_uid} ended: out of memory."
 
-    @pytest.mark.usefixtures("impatient")
-    async def test_an_agent_that_stays_away_fails_it_and_its_shards_wait_for_it(
+    @pytest.mark.usefixtures("short_patience")
+    async def test_an_unreachable_agent_fails_the_creation_and_is_cleaned_up_later(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        uid = await create(console)
+        uid = await create_database(console)
         agents.unreachable = {2}
         async with running(console):
-            failed = await reach(console, uid, "creation-failed")
+            failed = await wait_for_status(console, uid, "creation-failed")
             assert failed.status_detail == "The agent of node 2 (10.0.0.2:9700) cannot be reached."
 
             async def only_node_2() -> bool:
-                return {row.node_uid for row in await rows(console, uid)} == {2}
+                return {row.node_uid for row in await shard_rows(console, uid)} == {2}
 
             await until(only_node_2)
             agents.unreachable = set()
-            await until(lambda: no_rows(console, uid))
-        assert not alive(agents)
+            await until(lambda: has_no_rows(console, uid))
+        assert not running_shards(agents)
 
-    async def test_an_agent_that_is_back_soon_is_waited_for(self, console: Console, agents: FakeAgents) -> None:
-        uid = await create(console)
+    async def test_an_agent_that_returns_soon_is_waited_for(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_database(console)
         agents.unreachable = {2}
         async with running(console):
             await until(lambda: agents.calls.count(("shards", 2)) >= 1)
             agents.unreachable = set()
-            await reach(console, uid, "active")
+            await wait_for_status(console, uid, "active")
 
-    async def test_the_deadline_says_what_was_waited_for(self, console: Console) -> None:
-        uid = await create(console)
+    async def test_the_error_of_the_deadline_names_the_pending_step(self, console: Console) -> None:
+        uid = await create_database(console)
         async with console.store.begin() as session:
-            [order] = await actions.of_bdb(session, uid)
-            order.deadline_at = datetime.now(UTC) + timedelta(seconds=0.3)
+            [action] = await actions.of_bdb(session, uid)
+            action.deadline_at = datetime.now(UTC) + timedelta(seconds=0.3)
         mute = MuteEngines()
         async with running(console, agents=mute):
-            failed = await reach(console, uid, "creation-failed")
-            await until(lambda: no_rows(console, uid))
+            failed = await wait_for_status(console, uid, "creation-failed")
+            await until(lambda: has_no_rows(console, uid))
         # Primaries that are never promoted keep their replicas from starting.
         assert failed.status_detail == "It timed out during this step: Start the shards."
-        assert not alive(mute)
+        assert not running_shards(mute)
 
-    async def test_deleting_it_meanwhile_leaves_nothing(self, console: Console) -> None:
+    async def test_deletion_during_the_creation_leaves_nothing(self, console: Console) -> None:
         mute = MuteEngines()
-        uid = await create(console)
+        uid = await create_database(console)
         async with running(console, agents=mute):
-            await until(lambda: alive(mute))
+            await until(lambda: running_shards(mute))
             async with console.store.begin() as session:
                 await service.delete(session, uid, ADMIN)
-            await until(lambda: gone(console, uid))
-        assert not alive(mute)
-        assert await rows(console, uid) == []
+            await until(lambda: is_deleted(console, uid))
+        assert not running_shards(mute)
+        assert await shard_rows(console, uid) == []
 
-    async def test_deleting_it_takes_its_outages_along(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_deletion_removes_the_outages_of_the_database(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
         async with running(console, agents=agents):
             seen = {"seen_by": 1, "address": "10.0.0.2", "port": 20000, "slots": "", "noticed_at": datetime.now(UTC)}
             async with console.store.begin() as session:
@@ -222,111 +222,111 @@ class TestCreate:
                     counts = dict.fromkeys(("waited", "failed", "lost"), 0)
                     session.add(outages.Outage(bdb_uid=bdb_uid, noticed_ms=number, **seen, **counts))
                 await service.delete(session, uid, ADMIN)
-            await until(lambda: gone(console, uid))
+            await until(lambda: is_deleted(console, uid))
         async with console.store.read() as session:
             assert await outages.count(session) == 1
 
-    async def test_deleting_it_while_its_shards_are_being_started_leaves_nothing(
-        self, console: Console, agents: FakeAgents
-    ) -> None:
-        """The order to start is on its way while the removal finds nothing to remove."""
+    async def test_deletion_while_shards_are_started_leaves_nothing(self, console: Console, agents: FakeAgents) -> None:
+        """The start request is still in progress when the removal finds no shard to remove."""
         late = asyncio.Event()
 
         class SlowAgents(FakeAgents):
             async def start(self, node: NodeRef, request: object) -> list[object]:  # type: ignore[override]
-                self.calls.append(("ordered", node.uid))
+                self.calls.append(("start_requested", node.uid))
                 await late.wait()
                 return await super().start(node, request)  # type: ignore[arg-type,return-value]
 
         slow = SlowAgents()
-        uid = await create(console)
+        uid = await create_database(console)
         async with running(console, agents=slow):
-            await until(lambda: ("ordered", 1) in slow.calls)
+            await until(lambda: ("start_requested", 1) in slow.calls)
             async with console.store.begin() as session:
                 await service.delete(session, uid, ADMIN)
-            await until(lambda: no_rows(console, uid))
+            await until(lambda: has_no_rows(console, uid))
             late.set()
-            await until(lambda: gone(console, uid))
-            await until(lambda: not alive(slow))
+            await until(lambda: is_deleted(console, uid))
+            await until(lambda: not running_shards(slow))
 
 
 @pytest.mark.store_in_all
 class TestKilledConsole:
-    """Whatever step it is killed at, the next console ends the same action, and well."""
+    """At whatever step a console is killed, the next console completes the same action."""
 
     async def kill_at_each_step(
-        self, console: Console, agents: FakeAgents, steps: Iterable[int], order: object, done: object
+        self, console: Console, agents: FakeAgents, steps: Iterable[int], submit: object, wait_until_done: object
     ) -> int:
         """Kill the console at each of the steps until a run completes. Return that step."""
         for step in steps:
-            uid = await order(step)  # type: ignore[operator]
+            uid = await submit(step)  # type: ignore[operator]
             gate = Gate(step)
             async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
-                finished = asyncio.create_task(done(uid))  # type: ignore[operator]
+                finished = asyncio.create_task(wait_until_done(uid))  # type: ignore[operator]
                 killed = asyncio.create_task(gate.reached.wait())
                 await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
-                came_through = finished.done()
+                completed = finished.done()
                 finished.cancel()
                 killed.cancel()
-            before = (await self.order_of(console, uid)).uid
-            # Every other time another console takes over, as it may once the lease has run out.
+            before = (await self.action_of(console, uid)).uid
+            # In every other run, another console takes over, which is possible after the lease has expired.
             await self.expire_leases(console)
             async with running(console, instance="test" if step % 2 else "another"):
-                await done(uid)  # type: ignore[operator]
-            after = await self.order_of(console, uid)
+                await wait_until_done(uid)  # type: ignore[operator]
+            after = await self.action_of(console, uid)
             assert (after.uid, after.status, after.error) == (before, "completed", ""), f"killed at step {step}"
-            if came_through:
+            if completed:
                 return step
-        raise AssertionError("it never came through")
+        raise AssertionError("the operation never completed")
 
-    async def order_of(self, console: Console, uid: int) -> Action:
-        return await action(console, uid)
+    async def action_of(self, console: Console, uid: int) -> Action:
+        return await latest_action(console, uid)
 
     async def expire_leases(self, console: Console) -> None:
         async with console.store.begin() as session:
-            for order in await actions.recent(session):
-                if order.lease_until is not None and order.status in actions.OPEN:
-                    order.lease_until = datetime.now(UTC) - timedelta(seconds=1)
+            for action in await actions.recent(session):
+                if action.lease_until is not None and action.status in actions.OPEN:
+                    action.lease_until = datetime.now(UTC) - timedelta(seconds=1)
 
-    async def test_creating(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
-        async def order(step: int) -> int:
-            return await create(console, f"db{step}", shards_count=1, memory_size=20_000_000)
+    async def test_a_creation_completes(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
+        async def submit(step: int) -> int:
+            return await create_database(console, f"db{step}", shards_count=1, memory_size=20_000_000)
 
-        async def done(uid: int) -> Bdb:
-            return await reach(console, uid, "active")
+        async def wait_until_done(uid: int) -> Bdb:
+            return await wait_for_status(console, uid, "active")
 
-        steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(54, 500), order, done)
+        steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(54, 500), submit, wait_until_done)
         assert steps > 20
         async with console.store.read() as session:
-            wanted = {row.uid for row in await shards.every(session)}
-        assert alive(agents) == wanted
+            expected = {row.uid for row in await shards.every(session)}
+        assert running_shards(agents) == expected
 
-    async def test_deleting(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
-        async def order(step: int) -> int:
-            uid = await created(console, f"db{step}", sharding=False, shards_count=1, memory_size=20_000_000)
+    async def test_a_deletion_completes(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
+        async def submit(step: int) -> int:
+            uid = await create_active_database(
+                console, f"db{step}", sharding=False, shards_count=1, memory_size=20_000_000
+            )
             async with console.store.begin() as session:
                 await service.delete(session, uid, ADMIN)
             return uid
 
-        async def done(uid: int) -> None:
-            await until(lambda: gone(console, uid))
-            await until(lambda: no_rows(console, uid))
+        async def wait_until_done(uid: int) -> None:
+            await until(lambda: is_deleted(console, uid))
+            await until(lambda: has_no_rows(console, uid))
 
-        assert await self.kill_at_each_step(console, agents, sampling.kill_steps(20, 500), order, done) > 8
-        assert not alive(agents)
+        assert await self.kill_at_each_step(console, agents, sampling.kill_steps(20, 500), submit, wait_until_done) > 8
+        assert not running_shards(agents)
 
-    async def test_changing(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
-        uid = await created(console)
+    async def test_a_change_completes(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
+        uid = await create_active_database(console)
 
-        async def order(step: int) -> int:
+        async def submit(step: int) -> int:
             async with console.store.begin() as session:
                 await service.update(session, uid, {"memory_size": 600_000_000 + 6 * step}, ADMIN)
             return uid
 
-        async def done(_: int) -> Bdb:
-            return await reach(console, uid, "active")
+        async def wait_until_done(_: int) -> Bdb:
+            return await wait_for_status(console, uid, "active")
 
-        steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(36, 500), order, done)
+        steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(36, 500), submit, wait_until_done)
         assert steps > 6
         sent = [argv for _, argv in agents.commands if argv[:2] == ("CONFIG", "SET")]
         assert sent[-1][3] == str(100_000_000 + steps)
@@ -334,166 +334,168 @@ class TestKilledConsole:
 
 @pytest.mark.store_in_all
 class TestUpdate:
-    async def test_it_reaches_every_shard_and_its_file(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_a_change_reaches_every_shard_and_its_file(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
         agents.commands.clear()
         async with console.store.begin() as session:
-            given = {"memory_size": 1_200_000_000, "eviction_policy": "allkeys-lru"}
-            await service.update(session, uid, given, ADMIN)
-        assert (await bdb(console, uid)).status == "active-change-pending"  # type: ignore[union-attr]
+            changes = {"memory_size": 1_200_000_000, "eviction_policy": "allkeys-lru"}
+            await service.update(session, uid, changes, ADMIN)
+        assert (await get_bdb(console, uid)).status == "active-change-pending"  # type: ignore[union-attr]
         async with running(console):
-            changed = await reach(console, uid, "active")
+            changed = await wait_for_status(console, uid, "active")
         assert (changed.status_detail, changed.action_uid) == ("", None)
         settings = ("CONFIG", "SET", "maxmemory", "200000000", "maxmemory-policy", "allkeys-lru")
-        uids = {row.uid for row in await rows(console, uid)}
+        uids = {row.uid for row in await shard_rows(console, uid)}
         assert {shard for shard, argv in agents.commands if argv[: len(settings)] == settings} == uids
         assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == uids
-        assert await last_sentence(console, uid) == "The change of shop was applied to all its shards."
+        assert await last_message(console, uid) == "The change of shop was applied to all its shards."
 
-    async def test_append_only_files_are_written_one_at_a_time_on_each_node(
+    async def test_append_only_files_are_written_one_at_a_time_per_node(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        uid = await created(console)
+        uid = await create_active_database(console)
         agents.commands.clear()
-        held = await rows(console, uid)
+        held = await shard_rows(console, uid)
         async with console.store.begin() as session:
             await service.update(session, uid, {"data_persistence": "aof"}, ADMIN)
-        busy = held[0].uid
-        agents.told[busy, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
-        beside = {row.uid for row in held if row.node_uid == held[0].node_uid} - {busy}
-        begins = ("CONFIG", "SET", "appendonly", "yes")
+        rewriting = held[0].uid
+        agents.told[rewriting, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
+        same_node = {row.uid for row in held if row.node_uid == held[0].node_uid} - {rewriting}
+        command = ("CONFIG", "SET", "appendonly", "yes")
         async with running(console):
-            others = {row.uid for row in held} - beside - {busy}
-            await until(lambda: {shard for shard, argv in agents.commands if argv == begins} == others)
+            others = {row.uid for row in held} - same_node - {rewriting}
+            await until(lambda: {shard for shard, argv in agents.commands if argv == command} == others)
             assert not [argv for _, argv in agents.commands if argv == ("CONFIG", "REWRITE")]
-            del agents.told[busy, "INFO persistence"]
-            await reach(console, uid, "active")
-        assert {shard for shard, argv in agents.commands if argv == begins} == {row.uid for row in held}
+            del agents.told[rewriting, "INFO persistence"]
+            await wait_for_status(console, uid, "active")
+        assert {shard for shard, argv in agents.commands if argv == command} == {row.uid for row in held}
         assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == {row.uid for row in held}
         config = ("appendfsync", "everysec", "save", "", "rdbcompression", "yes")
         [settings] = {argv for _, argv in agents.commands if "appendfsync" in argv}
         assert " ".join(config) in " ".join(settings)
 
-    async def test_a_password_reaches_every_shard_and_then_the_proxies(
+    async def test_a_password_reaches_every_shard_before_the_proxies(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        uid = await created(console)
+        uid = await create_active_database(console)
         agents.commands.clear()
         async with console.store.begin() as session:
             await service.update(session, uid, {"authentication_redis_pass": "correct-horse"}, ADMIN)
-        assert (await bdb(console, uid)).access_version == 0  # type: ignore[union-attr]
+        assert (await get_bdb(console, uid)).access_version == 0  # type: ignore[union-attr]
         async with running(console):
-            assert (await reach(console, uid, "active")).access_version == 1
+            assert (await wait_for_status(console, uid, "active")).access_version == 1
         await Endpoints(console.store, console.bus, agents).serve(uid)
-        assert {told.access for state in agents.proxies.values() for told in state.databases} == {1}
-        told_to = {shard: argv for shard, argv in agents.commands if argv[:3] == ("ACL", "SETUSER", "default")}
-        assert set(told_to) == {row.uid for row in await rows(console, uid)}
-        assert {argv[3:5] for argv in told_to.values()} == {("on", "resetpass")}
+        assert {database.access for state in agents.proxies.values() for database in state.databases} == {1}
+        commands = {shard: argv for shard, argv in agents.commands if argv[:3] == ("ACL", "SETUSER", "default")}
+        assert set(commands) == {row.uid for row in await shard_rows(console, uid)}
+        assert {argv[3:5] for argv in commands.values()} == {("on", "resetpass")}
         assert "correct-horse" not in str(agents.commands)
 
-    async def test_without_persistence_it_ends_at_once(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_a_change_to_snapshots_needs_no_append_only_file(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
         async with console.store.begin() as session:
-            given = {"data_persistence": "snapshot", "snapshot_policy": [{"secs": 3600, "writes": 1}]}
-            await service.update(session, uid, given, ADMIN)
+            changes = {"data_persistence": "snapshot", "snapshot_policy": [{"secs": 3600, "writes": 1}]}
+            await service.update(session, uid, changes, ADMIN)
         async with running(console):
-            await reach(console, uid, "active")
+            await wait_for_status(console, uid, "active")
         [settings] = {argv for _, argv in agents.commands if "appendfsync" in argv}
         assert (settings[settings.index("save") + 1], settings[settings.index("appendonly") + 1]) == ("3600 1", "no")
 
-    @pytest.mark.usefixtures("impatient")
-    async def test_a_shard_that_refuses_ends_it_with_a_sentence(self, console: Console) -> None:
-        uid = await created(console)
+    @pytest.mark.usefixtures("short_patience")
+    async def test_a_shard_that_refuses_fails_the_change_with_a_reason(self, console: Console) -> None:
+        uid = await create_active_database(console)
         refusing = RefusingEngines()
         refusing.running = console.agents.running  # type: ignore[attr-defined]
         refusing.refused = ("CONFIG", "REWRITE")
         async with console.store.begin() as session:
             await service.update(session, uid, {"memory_size": 1_200_000_000}, ADMIN)
         async with running(console, agents=refusing):
-            back = await reach(console, uid, "active")
-        first = (await rows(console, uid))[0].uid
+            changed_bdb = await wait_for_status(console, uid, "active")
+        first = (await shard_rows(console, uid))[0].uid
         reason = f"Shard redis:{first} (and 5 more): ERR not today."
-        assert back.status_detail == f"The last change was not applied to all shards: {reason}"
-        assert (await action(console, uid)).status == "failed"
-        assert back.incomplete_changes == ["memory_size"]
+        assert changed_bdb.status_detail == f"The last change was not applied to all shards: {reason}"
+        assert (await latest_action(console, uid)).status == "failed"
+        assert changed_bdb.incomplete_changes == ["memory_size"]
 
-    @pytest.mark.usefixtures("impatient")
-    @pytest.mark.parametrize("again", [{}, {"maxclients": 500}, {"name": "other"}])
-    async def test_what_has_not_reached_all_shards_goes_with_the_next_order(
-        self, console: Console, agents: FakeAgents, again: dict[str, Any]
+    @pytest.mark.usefixtures("short_patience")
+    @pytest.mark.parametrize("next_change", [{}, {"maxclients": 500}, {"name": "other"}])
+    async def test_an_incomplete_change_is_repeated_by_the_next_action(
+        self, console: Console, agents: FakeAgents, next_change: dict[str, Any]
     ) -> None:
-        uid = await created(console)
+        uid = await create_active_database(console)
         refusing = RefusingEngines()
         refusing.running = agents.running
         refusing.refused = ("ACL", "SETUSER")
-        given = {"maxclients": 500, "authentication_redis_pass": "correct-horse"}
+        changes = {"maxclients": 500, "authentication_redis_pass": "correct-horse"}
         async with console.store.begin() as session:
-            await service.update(session, uid, given, ADMIN)
+            await service.update(session, uid, changes, ADMIN)
         async with running(console, agents=refusing):
-            assert (await reach(console, uid, "active")).incomplete_changes == sorted(given)
+            assert (await wait_for_status(console, uid, "active")).incomplete_changes == sorted(changes)
         agents.commands.clear()
         async with console.store.begin() as session:
-            ordered, _ = await service.update(session, uid, again, ADMIN)
-            assert ordered.status == "active-change-pending"
+            requested, _ = await service.update(session, uid, next_change, ADMIN)
+            assert requested.status == "active-change-pending"
         async with running(console):
-            back = await reach(console, uid, "active")
-        assert (back.incomplete_changes, back.status_detail) == ([], "")
-        told = [argv for _, argv in agents.commands]
-        assert {argv[3:5] for argv in told if argv[:2] == ("ACL", "SETUSER")} == {("on", "resetpass")}
-        assert any("maxclients" in argv for argv in told)
+            changed_bdb = await wait_for_status(console, uid, "active")
+        assert (changed_bdb.incomplete_changes, changed_bdb.status_detail) == ([], "")
+        commands = [argv for _, argv in agents.commands]
+        assert {argv[3:5] for argv in commands if argv[:2] == ("ACL", "SETUSER")} == {("on", "resetpass")}
+        assert any("maxclients" in argv for argv in commands)
         async with console.store.begin() as session:
             assert (await service.update(session, uid, {}, ADMIN))[0].status == "active"
 
 
-async def unreachable(console: Console, uid: int) -> bool:
-    return "unreachable_since" in (await action(console, uid)).params
+async def waits_for_agents(console: Console, uid: int) -> bool:
+    return "unreachable_since" in (await latest_action(console, uid)).params
 
 
 @pytest.mark.store
 class TestFlush:
-    async def test_it_empties_those_that_are_primaries_now(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
-        held = await rows(console, uid)
+    async def test_flush_empties_the_current_primaries(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
+        held = await shard_rows(console, uid)
         pair = [row for row in held if row.pair == 0]
         async with console.store.begin() as session:
-            for row in pair:  # a failover that nobody ordered
+            for row in pair:  # a failover by an election of the engine
                 found = await shards.by_uid(session, row.uid)
                 assert found is not None
                 found.observed_role = "slave" if row.role == "master" else "master"
             await service.flush(session, uid, ADMIN)
         async with running(console):
-            await reach(console, uid, "active")
+            await wait_for_status(console, uid, "active")
         flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
         assert flushed == {row.uid for row in held if row.pair != 0 and row.role == "master"} | {
             row.uid for row in pair if row.role == "slave"
         }
-        event = (await told(console, uid))[-1]
+        event = (await events_of_bdb(console, uid))[-1]
         assert (event.severity, event.description) == ("WARNING", "All keys of shop were deleted.")
 
-    async def test_it_waits_for_the_failover_of_a_lost_primary(self, console: Console, agents: FakeAgents) -> None:
+    async def test_flush_waits_for_the_failover_of_a_lost_primary(self, console: Console, agents: FakeAgents) -> None:
         """A replica that is promoted after the flush would bring its keys back."""
-        uid = await created(console)
-        lost, promoted = sorted((row for row in await rows(console, uid) if row.pair == 0), key=lambda row: row.role)
+        uid = await create_active_database(console)
+        lost, promoted = sorted(
+            (row for row in await shard_rows(console, uid) if row.pair == 0), key=lambda row: row.role
+        )
         await pairs.die(console, agents, lost.uid)
         async with console.store.begin() as session:
             await service.flush(session, uid, ADMIN)
         async with running(console):
-            await until(lambda: unreachable(console, uid))
+            await until(lambda: waits_for_agents(console, uid))
             assert [argv for _, argv in agents.commands if argv[0] == "FLUSHALL"] == []
             await pairs.observe(console, promoted.uid, role="master")
-            await reach(console, uid, "active")
+            await wait_for_status(console, uid, "active")
         flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
         assert promoted.uid in flushed
         assert len(flushed) == 3
 
-    @pytest.mark.usefixtures("impatient")
-    async def test_a_node_that_is_away_ends_it(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    @pytest.mark.usefixtures("short_patience")
+    async def test_an_unreachable_node_fails_the_flush(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
         agents.unreachable = {1}
         async with console.store.begin() as session:
             await service.flush(session, uid, ADMIN)
         async with running(console):
-            back = await reach(console, uid, "active")
+            back = await wait_for_status(console, uid, "active")
         assert back.status_detail == (
             "Flushing did not reach all shards: Shard redis:1: the agent of node 1 (10.0.0.1:9700) cannot be reached."
         )
@@ -505,44 +507,46 @@ class TestDelete:
         async with console.store.begin() as session:
             await service.delete(session, uid, ADMIN)
 
-    async def test_everything_goes(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_deletion_removes_all_shards_and_rows(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
         await self.delete(console, uid)
         async with running(console):
-            await until(lambda: gone(console, uid))
-        assert not alive(agents)
-        assert await rows(console, uid) == []
-        assert await last_sentence(console, uid) == "Database shop was deleted."
+            await until(lambda: is_deleted(console, uid))
+        assert not running_shards(agents)
+        assert await shard_rows(console, uid) == []
+        assert await last_message(console, uid) == "Database shop was deleted."
 
-    async def test_shards_on_a_lost_node_wait_for_its_agent(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_shards_on_a_lost_node_are_removed_when_its_agent_returns(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        uid = await create_active_database(console)
         agents.unreachable = {3}
         await self.set_agent_status(console, 3, "lost")
         await self.delete(console, uid)
         async with running(console):
-            await until(lambda: gone(console, uid))
-            assert await last_sentence(console, uid) == (
+            await until(lambda: is_deleted(console, uid))
+            assert await last_message(console, uid) == (
                 "Database shop was deleted. Its shards on node 3 will be removed when its agent reconnects."
             )
-            left = await rows(console, uid)
-            assert {(row.node_uid, row.desired) for row in left} == {(3, "absent")}
-            assert alive(agents) == {row.uid for row in left}
+            remaining = await shard_rows(console, uid)
+            assert {(row.node_uid, row.desired) for row in remaining} == {(3, "absent")}
+            assert running_shards(agents) == {row.uid for row in remaining}
             agents.unreachable = set()
-            await until(lambda: no_rows(console, uid))
-        assert not alive(agents)
+            await until(lambda: has_no_rows(console, uid))
+        assert not running_shards(agents)
 
-    async def test_a_removal_that_failed_once_is_tried_again(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_a_failed_removal_is_retried(self, console: Console, agents: FakeAgents) -> None:
+        uid = await create_active_database(console)
         agents.unreachable = {2}
         await self.delete(console, uid)
         async with running(console):
             await until(lambda: agents.calls.count(("remove", 2)) >= 2)
             agents.unreachable = set()
-            await until(lambda: gone(console, uid))
+            await until(lambda: is_deleted(console, uid))
 
-    async def test_what_is_under_way_is_waited_for(self, console: Console, agents: FakeAgents) -> None:
-        """It might start a shard when all seem to be gone."""
-        uid = await created(console)
+    async def test_deletion_waits_for_a_running_action(self, console: Console, agents: FakeAgents) -> None:
+        """The other action could start a shard after all shards seem to be removed."""
+        uid = await create_active_database(console)
         async with console.store.begin() as session:
             session.info["locked"] = True
             other = queue.start(
@@ -551,16 +555,16 @@ class TestDelete:
             other.status, other.lease_token, other.lease_until = "running", "other", datetime.now(UTC) + timedelta(60)
         await self.delete(console, uid)
         async with running(console):
-            await until(lambda: no_rows(console, uid))
+            await until(lambda: has_no_rows(console, uid))
             await until(lambda: self.waits(console, uid))
             async with console.store.begin() as session:
                 (await session.get_one(Action, other.uid)).status = "completed"
-            await until(lambda: gone(console, uid))
+            await until(lambda: is_deleted(console, uid))
 
     async def waits(self, console: Console, uid: int) -> bool:
         async with console.store.read() as session:
-            [order] = [each for each in await actions.of_bdb(session, uid) if each.name == "SMDeleteBDB"]
-        return [each["name"] for each in order.steps] == ["Wait for another action: Other"]
+            [action] = [each for each in await actions.of_bdb(session, uid) if each.name == "SMDeleteBDB"]
+        return [each["name"] for each in action.steps] == ["Wait for another action: Other"]
 
     async def set_agent_status(self, console: Console, uid: int, status: str) -> None:
         async with console.store.begin() as session:
@@ -568,22 +572,24 @@ class TestDelete:
             assert node is not None
             node.agent_status = status
 
-    async def test_the_deadline_leaves_it_to_be_deleted_again(self, console: Console, agents: FakeAgents) -> None:
-        uid = await created(console)
+    async def test_a_deletion_that_missed_its_deadline_can_be_repeated(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        uid = await create_active_database(console)
         agents.unreachable = {2}
         await self.delete(console, uid)
         async with console.store.begin() as session:
-            order = (await actions.of_bdb(session, uid))[0]
-            order.deadline_at = datetime.now(UTC)
+            action = (await actions.of_bdb(session, uid))[0]
+            action.deadline_at = datetime.now(UTC)
         async with running(console):
             await until(lambda: self.failed(console, uid))
-            left = await bdb(console, uid)
-            assert left is not None
-            assert (left.status, left.action_uid) == ("delete-pending", None)
-            assert left.status_detail.startswith("Deletion failed: It took too long.")
+            remaining = await get_bdb(console, uid)
+            assert remaining is not None
+            assert (remaining.status, remaining.action_uid) == ("delete-pending", None)
+            assert remaining.status_detail.startswith("Deletion failed: It took too long.")
             agents.unreachable = set()
             await self.delete(console, uid)
-            await until(lambda: gone(console, uid))
+            await until(lambda: is_deleted(console, uid))
 
     async def failed(self, console: Console, uid: int) -> bool:
-        return (await action(console, uid)).status == "failed"
+        return (await latest_action(console, uid)).status == "failed"

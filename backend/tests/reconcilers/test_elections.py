@@ -1,4 +1,4 @@
-"""The engine elects, and the console takes note."""
+"""The console records elections by the engine."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ async def sweep(console: Console) -> list[Event]:
 
 
 async def elect(console: Console, agents: FakeAgents) -> None:
-    """Primary 1 died, and replica 4 leads since just now."""
+    """Let primary 1 die, and let the engine elect replica 4 as primary."""
     await pairs.die(console, agents, 1)
     agents.promoted.add(4)
     await pairs.observe(console, 4, role="master")
@@ -37,7 +37,7 @@ async def elect(console: Console, agents: FakeAgents) -> None:
         (await session.get_one(Shard, 4)).observed_at = down.time + timedelta(seconds=9)
 
 
-async def test_it_becomes_what_is_wanted_and_is_told_once(console: Console, agents: FakeAgents) -> None:
+async def test_an_election_updates_the_desired_roles_and_is_reported_once(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents)
     assert await sweep(console) == []
     await elect(console, agents)
@@ -61,30 +61,32 @@ async def test_it_becomes_what_is_wanted_and_is_told_once(console: Console, agen
     assert len(await sweep(console)) == 1
 
 
-async def test_what_an_action_does_is_that_actions_to_tell(console: Console, agents: FakeAgents) -> None:
+async def test_an_election_during_a_failover_is_left_to_the_action(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents)
     async with console.store.begin() as session:
         session.info["locked"] = True
-        made = queue.start(
+        action_row = queue.start(
             session, "SMFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
         )
     await elect(console, agents)
     loop = ElectionLoop(console.store, console.bus)
     task = asyncio.create_task(loop.run())
     assert await sweep(console) == []
-    async with console.store.begin() as session:  # it gave up, and the engine was quicker after all
-        (await session.get_one(actions.Action, made.uid)).status = "failed"
+    async with console.store.begin() as session:  # the action failed, but the engine elected a primary
+        (await session.get_one(actions.Action, action_row.uid)).status = "failed"
 
-    async def taken() -> bool:
+    async def is_replaced() -> bool:
         return (await pairs.row(console, 4)).role == "master"
 
-    await until(taken)
+    await until(is_replaced)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.mark.parametrize("change", [{"sharding": False}, {"status": "active-change-pending"}, {"status": "pending"}])
-async def test_other_databases_are_left_alone(console: Console, agents: FakeAgents, change: dict[str, object]) -> None:
+async def test_unsharded_and_changing_databases_are_ignored(
+    console: Console, agents: FakeAgents, change: dict[str, object]
+) -> None:
     await pairs.active(console, agents)
     await elect(console, agents)
     async with console.store.begin() as session:
@@ -94,11 +96,11 @@ async def test_other_databases_are_left_alone(console: Console, agents: FakeAgen
     assert await sweep(console) == []
 
 
-@pytest.mark.parametrize("before", ["well", "just seen", "hung", "ordered"])
-async def test_whether_anything_was_wrong_is_told(
+@pytest.mark.parametrize("before", ["healthy", "just seen", "hung", "requested"])
+async def test_an_election_without_a_cause_is_reported_as_such(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
-    """The loser is well again when it follows, so what counts is how it was before."""
+    """The former primary is healthy again as a replica, so its earlier state is what matters."""
     clock = SimpleNamespace(now=datetime.now(UTC))
     monkeypatch.setattr(elections, "datetime", SimpleNamespace(now=lambda _: clock.now))
     await pairs.active(console, agents)
@@ -109,19 +111,19 @@ async def test_whether_anything_was_wrong_is_told(
     if before == "hung":
         await pairs.observe(console, 1, status="timeout")
         await loop.sweep()
-    if before == "ordered":
+    if before == "requested":
         async with console.store.begin() as session:
             session.info["locked"] = True
-            made = queue.start(
+            action_row = queue.start(
                 session, "SMShardFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
             )
         async with console.store.begin() as session:
-            action = await session.get_one(actions.Action, made.uid)
+            action = await session.get_one(actions.Action, action_row.uid)
             action.status, action.finished_at = "failed", datetime.now(UTC)
     await pairs.observe(console, 1, role="slave")
     await pairs.observe(console, 4, role="master")
     await loop.sweep()
     async with console.store.read() as session:
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "shard_failover"]
-    assert event.details["has_cause"] is (before != "well")
-    assert ("although nothing was wrong" in event.description) is (before == "well")
+    assert event.details["has_cause"] is (before != "healthy")
+    assert ("although nothing was wrong" in event.description) is (before == "healthy")
