@@ -1,4 +1,4 @@
-"""The console's authority is replaced with everybody along: nobody is left behind, and nothing is forgotten too early."""
+"""Replacement of the console CA: every agent is taken along, and the former CA is removed only when it is no longer used."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, Conflict
 from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.console_authority import ConsoleAuthorityLoop
-from shardboard.services import console_authority as orders
+from shardboard.services import console_authority as service
 from shardboard.services.users import Principal
 from shardboard.state import events, nodes
 
@@ -29,16 +29,16 @@ REQUEST = key.fresh()[1]
 
 
 class Loops:
-    """Both loops of a console."""
+    """The two loops of a console that distribute CAs and renew agent certificates."""
 
     def __init__(self, console: Console, authority: Authority) -> None:
         trust = AgentsTrust(console.store, console.agents, authority)
-        self._telling = ConsoleAuthorityLoop(console.store, console.bus, authority, trust)
-        self._renewing = AgentCertificatesLoop(console.store, console.bus, console.agents, authority)
+        self._distribution = ConsoleAuthorityLoop(console.store, console.bus, authority, trust)
+        self._renewal = AgentCertificatesLoop(console.store, console.bus, console.agents, authority)
 
-    async def turn(self) -> None:
-        await self._renewing.look(datetime.now(UTC))
-        await self._telling.advance()
+    async def run_once(self) -> None:
+        await self._renewal.look(datetime.now(UTC))
+        await self._distribution.advance()
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def loops(console: Console, agents: FakeAgents) -> Loops:
     return Loops(console, console.authority)
 
 
-async def status(console: Console, uid: int, agent_status: str) -> None:
+async def set_agent_status(console: Console, uid: int, agent_status: str) -> None:
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, uid)
         assert node is not None
@@ -57,118 +57,124 @@ async def status(console: Console, uid: int, agent_status: str) -> None:
 
 async def announce(console: Console) -> None:
     async with console.store.begin() as session:
-        await orders.announce(session, console.authority, ADMIN, "")
+        await service.announce(session, console.authority, ADMIN, "")
 
 
 async def switch(console: Console) -> None:
     async with console.store.begin() as session:
-        await orders.switch(session, console.authority, ADMIN)
+        await service.switch(session, console.authority, ADMIN)
     console.authority.renew()
 
 
-async def waiting(console: Console) -> dict[int, str]:
-    """Why each node is in the way, by its uid."""
+async def pending_reasons(console: Console) -> dict[int, str]:
+    """Return by node uid why the replacement waits for it; empty if it does not."""
     async with console.store.read() as session:
-        return {node.uid: why for node, why in await orders.waiting(session, console.authority)}
+        return {node.uid: why for node, why in await service.waiting(session, console.authority)}
 
 
-async def types(console: Console) -> list[str]:
+async def ca_event_types(console: Console) -> list[str]:
     async with console.store.read() as session:
         return [each.type for each in await events.page(session, newest_first=False) if "authority" in each.type]
 
 
-def full(*_: object) -> None:
+def disk_full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-async def test_from_the_first_order_to_the_end(console: Console, agents: FakeAgents, loops: Loops) -> None:
+async def test_a_replacement_runs_from_announcement_to_the_end(
+    console: Console, agents: FakeAgents, loops: Loops
+) -> None:
     authority, before = console.authority, console.authority.present
-    await loops.turn()
+    await loops.run_once()
     assert agents.trusting == dict.fromkeys((1, 2, 3), before.pem)
     await announce(console)
     with pytest.raises(Conflict, match=r"node 1: its agent does not trust the new CA yet; node 2: .*; node 3: "):
         await switch(console)
-    await loops.turn()
+    await loops.run_once()
     after = authority.following
     assert after is not None
     assert agents.trusting == dict.fromkeys((1, 2, 3), before.pem + after.pem)
     await switch(console)
-    await loops.turn()
+    await loops.run_once()
     assert sorted(uid for uid, _ in agents.given) == [1, 2, 3]
     for _, certificate in agents.given:
         x509.load_pem_x509_certificate(certificate.encode()).verify_directly_issued_by(after.certificate)
     assert authority.step == ""
     assert agents.trusting == dict.fromkeys((1, 2, 3), after.pem)
-    assert await types(console) == ["authority_announced", "authority_switched", "authority_forgotten"]
+    assert await ca_event_types(console) == ["authority_announced", "authority_switched", "authority_forgotten"]
     calls = len(agents.calls)
-    await loops.turn()
+    await loops.run_once()
     assert len(agents.calls) == calls, "nothing is left to do"
 
 
-async def test_who_is_away_is_waited_for_in_both_steps(console: Console, agents: FakeAgents, loops: Loops) -> None:
+async def test_an_unreachable_node_is_waited_for_in_both_steps(
+    console: Console, agents: FakeAgents, loops: Loops
+) -> None:
     authority = console.authority
-    await status(console, 3, "unreachable")
+    await set_agent_status(console, 3, "unreachable")
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
     with pytest.raises(
         Conflict, match="node 3: its agent is not connected: reconnect it, or remove the node"
     ) as refusal:
         await switch(console)
     assert "node 1" not in str(refusal.value)
-    await status(console, 3, "connected")
-    await loops.turn()
+    await set_agent_status(console, 3, "connected")
+    await loops.run_once()
     await switch(console)
-    await status(console, 2, "unreachable")
-    await loops.turn()
+    await set_agent_status(console, 2, "unreachable")
+    await loops.run_once()
     assert authority.former is not None
-    told = await waiting(console)
-    assert (told[1], told[3]) == ("", "")
-    assert "not connected" in told[2]
-    assert authority.former.pem in agents.trusting[1], "node 2 shows a certificate of the former one"
-    await status(console, 2, "connected")
-    await loops.turn()
+    reasons = await pending_reasons(console)
+    assert (reasons[1], reasons[3]) == ("", "")
+    assert "not connected" in reasons[2]
+    assert authority.former.pem in agents.trusting[1], "node 2 serves a certificate of the former CA"
+    await set_agent_status(console, 2, "connected")
+    await loops.run_once()
     assert authority.former is None
     assert {*agents.trusting.values()} == {authority.present.pem}
 
 
-async def test_who_is_removed_is_not_waited_for(console: Console, loops: Loops) -> None:
+async def test_a_removed_node_is_not_waited_for(console: Console, loops: Loops) -> None:
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
     await switch(console)
-    await status(console, 2, "unreachable")
-    await loops.turn()
+    await set_agent_status(console, 2, "unreachable")
+    await loops.run_once()
     assert console.authority.former is not None
     async with console.store.begin() as session:
         await session.delete(await nodes.by_uid(session, 2))
-    await loops.turn()
+    await loops.run_once()
     assert console.authority.former is None
 
 
-async def test_who_was_away_is_told_again(console: Console, agents: FakeAgents, loops: Loops) -> None:
-    """It may have joined from another directory."""
-    await loops.turn()
+async def test_a_reconnected_agent_gets_the_cas_again(console: Console, agents: FakeAgents, loops: Loops) -> None:
+    """The agent may have joined again with another state directory."""
+    await loops.run_once()
     for agent_status in ("unreachable", "connected"):
-        await status(console, 1, agent_status)
+        await set_agent_status(console, 1, agent_status)
         agents.trusting.pop(1, None)
-        await loops.turn()
+        await loops.run_once()
     assert agents.trusting[1] == console.authority.trusted
     assert [uid for call, uid in agents.calls if call == "tell_authorities"].count(2) == 1
 
 
-async def test_who_cannot_or_will_not_is_named(console: Console, agents: FakeAgents, loops: Loops) -> None:
+async def test_an_agent_that_refuses_is_named(console: Console, agents: FakeAgents, loops: Loops) -> None:
     agents.refuse[1] = "its disk is full"
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
     with pytest.raises(Conflict, match="node 1: its disk is full"):
         await switch(console)
     agents.refuse.clear()
-    await loops.turn()
+    await loops.run_once()
     await switch(console)
 
 
 @pytest.mark.parametrize("step", range(5))
-async def test_a_console_that_was_killed_goes_on(console: Console, agents: FakeAgents, loops: Loops, step: int) -> None:
-    """Another one starts with what is on disk, and knows of nobody what was told before."""
+async def test_a_killed_console_continues_the_replacement(
+    console: Console, agents: FakeAgents, loops: Loops, step: int
+) -> None:
+    """The new console has only the files on disk and does not know what was sent to the agents."""
 
     async def restarted(number: int, running: Loops) -> Loops:
         if number != step:
@@ -179,40 +185,42 @@ async def test_a_console_that_was_killed_goes_on(console: Console, agents: FakeA
     loops = await restarted(0, loops)
     await announce(console)
     loops = await restarted(1, loops)
-    await loops.turn()
+    await loops.run_once()
     loops = await restarted(2, loops)
-    await loops.turn()
+    await loops.run_once()
     await switch(console)
     loops = await restarted(3, loops)
-    await loops.turn()
+    await loops.run_once()
     loops = await restarted(4, loops)
-    await loops.turn()
+    await loops.run_once()
     assert console.authority.step == ""
     assert {*agents.trusting.values()} == {console.authority.present.pem}
     assert {*agents.signing_keys.values()} == {console.authority.present.key_id}
 
 
-async def test_a_disk_that_cannot_be_written_changes_nothing(
+async def test_a_disk_that_is_full_prevents_the_switch(
     console: Console, loops: Loops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
 
-    monkeypatch.setattr("shardboard.authority_files.write_private", full)
+    monkeypatch.setattr("shardboard.authority_files.write_private", disk_full)
     before = console.authority.ca_fingerprint()
     with pytest.raises(Exception, match=r"cannot be written: No space left on device\. Nothing was changed"):
         await switch(console)
     assert (console.authority.ca_fingerprint(), console.authority.step) == (before, "announced")
-    assert await types(console) == ["authority_announced"]
+    assert await ca_event_types(console) == ["authority_announced"]
 
 
-async def test_the_loops_run_until_they_are_cancelled(console: Console, agents: FakeAgents, loops: Loops) -> None:
-    """From the second order to the end with nobody's help."""
+async def test_the_loops_complete_the_replacement_on_their_own(
+    console: Console, agents: FakeAgents, loops: Loops
+) -> None:
+    """From the switch to the end, no further request is needed."""
     await announce(console)
-    await loops.turn()
-    telling = ConsoleAuthorityLoop(console.store, console.bus, console.authority, console.trust)
-    renewing = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
-    running = [asyncio.create_task(each.run()) for each in (telling, renewing)]
+    await loops.run_once()
+    distribution = ConsoleAuthorityLoop(console.store, console.bus, console.authority, console.trust)
+    renewal = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
+    running = [asyncio.create_task(each.run()) for each in (distribution, renewal)]
     await switch(console)
     console.bus.publish("authority", ("switch", None))
     await until(lambda: not console.authority.step)
@@ -220,101 +228,103 @@ async def test_the_loops_run_until_they_are_cancelled(console: Console, agents: 
         task.cancel()
 
 
-async def test_nothing_is_forgotten_as_long_as_the_console_shows_something_of_it(
+async def test_the_former_ca_is_kept_while_the_console_serves_its_certificate(
     console: Console, loops: Loops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its disk is full: agents, which have their own, would not take what it shows."""
+    """Its disk is full, so it keeps its certificate. Agents that trust only the new CA would reject it."""
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
 
     async with console.store.begin() as session:
-        await orders.switch(session, console.authority, ADMIN)
-    monkeypatch.setattr("shardboard.authority.write_private", full)
-    monkeypatch.setattr("shardboard.authority_files.write_private", full)
+        await service.switch(session, console.authority, ADMIN)
+    monkeypatch.setattr("shardboard.authority.write_private", disk_full)
+    monkeypatch.setattr("shardboard.authority_files.write_private", disk_full)
     console.authority.renew()
-    await loops.turn()
+    await loops.run_once()
     assert console.authority.step == "shown"
-    assert Authority.load(console.settings).step == "shown", "and it can be started"
+    assert Authority.load(console.settings).step == "shown", "a restarted console is at the same step"
     monkeypatch.undo()
     console.authority.renew()
-    await loops.turn()
+    await loops.run_once()
     assert console.authority.step == ""
 
 
-async def test_who_is_told_in_vain_that_it_is_over_is_named(console: Console, agents: FakeAgents, loops: Loops) -> None:
+async def test_an_agent_that_refuses_the_final_cas_is_reported_once(
+    console: Console, agents: FakeAgents, loops: Loops
+) -> None:
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
     await switch(console)
-    tell = agents.tell_authorities
+    original = agents.tell_authorities
 
     async def refusing(node: NodeRef, certificates: str, bundle: str) -> None:
         if node.uid == 2 and certificates == console.authority.present.pem:
             raise AgentRefused("its disk is full")
-        await tell(node, certificates, bundle)
+        await original(node, certificates, bundle)
 
     agents.tell_authorities = refusing  # type: ignore[method-assign]
     for _ in range(3):
-        await loops.turn()
+        await loops.run_once()
     assert console.authority.step == ""
-    assert await waiting(console) == {1: "", 2: "its disk is full", 3: ""}
+    assert await pending_reasons(console) == {1: "", 2: "its disk is full", 3: ""}
     async with console.store.read() as session:
-        said = [
+        failures = [
             each for each in await events.page(session, newest_first=False) if each.type == "node_authorities_failed"
         ]
-    assert [(each.node_uid, each.severity) for each in said] == [(2, "ERROR")], "once"
-    agents.tell_authorities = tell  # type: ignore[method-assign]
-    await loops.turn()
+    assert [(each.node_uid, each.severity) for each in failures] == [(2, "ERROR")], "once"
+    agents.tell_authorities = original  # type: ignore[method-assign]
+    await loops.run_once()
     assert agents.trusting[2] == console.authority.trusted
 
 
-async def test_who_cannot_renew_is_named_and_tried_again_soon(
+async def test_an_agent_that_cannot_renew_is_named_and_retried(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
     await announce(console)
-    await loops.turn()
+    await loops.run_once()
     await switch(console)
     del agents.requests[3]
     agents.requests[2] = "nonsense"
-    await loops.turn()
-    told = await waiting(console)
-    assert "request is not readable" in told[2]
-    assert told[3] == "its agent serves a certificate of the previous CA"
+    await loops.run_once()
+    reasons = await pending_reasons(console)
+    assert "request is not readable" in reasons[2]
+    assert reasons[3] == "its agent serves a certificate of the previous CA"
     agents.requests = dict.fromkeys((1, 2, 3), REQUEST)
-    await status(console, 3, "unreachable")
-    await loops.turn()
-    await status(console, 3, "connected")
-    await loops.turn()
+    await set_agent_status(console, 3, "unreachable")
+    await loops.run_once()
+    await set_agent_status(console, 3, "connected")
+    await loops.run_once()
     assert console.authority.step == ""
 
 
-async def test_an_agent_that_breaks_every_promise_holds_nobody_up(
+async def test_an_agent_that_fails_unexpectedly_does_not_delay_others(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    tell = agents.tell_authorities
+    original = agents.tell_authorities
 
-    async def odd(node: NodeRef, certificates: str, bundle: str) -> None:
+    async def misbehave(node: NodeRef, certificates: str, bundle: str) -> None:
         if node.uid == 1:
             raise LookupError("whatever")
-        await tell(node, certificates, bundle)
+        await original(node, certificates, bundle)
 
-    agents.tell_authorities = odd  # type: ignore[method-assign]
-    await loops.turn()
+    agents.tell_authorities = misbehave  # type: ignore[method-assign]
+    await loops.run_once()
     assert sorted(agents.trusting) == [2, 3]
 
 
-async def test_an_authority_that_may_not_sign_for_everybody_is_not_changed_to(
+async def test_a_ca_that_cannot_sign_for_all_nodes_is_rejected(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    """A node came after it was announced."""
+    """The node changed its address after the CA was announced."""
     authority = console.authority
     async with console.store.begin() as session:
-        request = await orders.request(session, authority, ADMIN, "", "")
+        request = await service.request(session, authority, ADMIN, "", "")
         chain = below(root(), request.key, x509.NameConstraints(None, [x509.IPAddress(ip_network("10.9.0.0/16"))])).pem
-        await orders.announce(session, authority, ADMIN, chain)
+        await service.announce(session, authority, ADMIN, chain)
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 3)
         assert node is not None
         node.addr = "10.9.0.1"
-    await loops.turn()
+    await loops.run_once()
     with pytest.raises(Conflict, match=r"for 10\.9\.0\.1 are rejected: excluded subtree violation"):
         await switch(console)

@@ -1,4 +1,4 @@
-"""What proxies are told, and when; agents are fakes, the store is real."""
+"""What is sent to proxies, and when. Agents are fakes; the store is real."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.store_in_all
 
 @pytest.fixture
 async def serving(console: Console, nodes: list[Node], agents: FakeAgents) -> Endpoints:
-    """Database 1: primaries 1 and 2 on nodes 1 and 2, each with its replica on the other."""
+    """Endpoints of database 1 with primaries 1 and 2 on nodes 1 and 2, and each replica on the other node."""
     now = datetime.now(UTC)
     config: dict[str, Any] = {
         **bdb_fields.CONFIG_DEFAULTS,
@@ -64,21 +64,21 @@ async def running(serving: Endpoints) -> AsyncIterator[Endpoints]:
 
 
 async def reconcile(serving: Endpoints) -> None:
-    """One look, until all that can be told was told."""
+    """Poll once, and wait until all updates are sent."""
     await serving.look()
     await asyncio.gather(*serving._pushers.values())
 
 
-def told(agents: FakeAgents, node_uid: int) -> ProxyDatabase:
+def proxy_database(agents: FakeAgents, node_uid: int) -> ProxyDatabase:
     [database] = agents.proxies[node_uid].databases
     return database
 
 
-async def test_every_node_with_a_primary_is_told_the_whole_database(serving: Endpoints, agents: FakeAgents) -> None:
+async def test_every_node_with_a_primary_gets_the_complete_database(serving: Endpoints, agents: FakeAgents) -> None:
     assert await serving.serve(1) == {}
     assert sorted(agents.proxies) == [1, 2]
-    assert told(agents, 1) == told(agents, 2)
-    database = told(agents, 1)
+    assert proxy_database(agents, 1) == proxy_database(agents, 2)
+    database = proxy_database(agents, 1)
     assert (database.port, database.hides_cluster, database.cluster, database.tls) == (12000, False, True, False)
     assert {shard.uid: shard.role for shard in database.shards} == {1: "master", 2: "master", 3: "slave", 4: "slave"}
     assert [shard.slots for shard in database.shards] == [[(0, 8191)], [(8192, 16383)], [], []]
@@ -86,7 +86,7 @@ async def test_every_node_with_a_primary_is_told_the_whole_database(serving: End
     assert [owners[1], owners[2]] == [endpoint.id for endpoint in database.endpoints]
 
 
-async def test_of_what_is_gone_nothing_is_kept(console: Console, serving: Endpoints) -> None:
+async def test_deleted_databases_and_nodes_are_evicted(console: Console, serving: Endpoints) -> None:
     await reconcile(serving)
     assert (serving._versions.keys(), serving._applied.keys()) == ({1}, {1, 2, 3})
     async with console.store.begin() as session:
@@ -96,84 +96,84 @@ async def test_of_what_is_gone_nothing_is_kept(console: Console, serving: Endpoi
     assert (serving._versions.keys(), serving._applied.keys()) == (set(), {1, 3})
 
 
-async def test_proxies_have_what_lets_them_into_the_shards(
+async def test_proxies_get_the_certificates_for_encrypted_shards(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
     await serving.serve(1)
-    assert told(agents, 1).shard_tls is None
+    assert proxy_database(agents, 1).shard_tls is None
     issued = ShardCertificates.issue()
     async with console.store.begin() as session:
         bdb = await bdbs.by_uid(session, 1)
         assert bdb is not None
         bdb.shard_certificates = issued.stored()
     await reconcile(serving)
-    before = told(agents, 1)
+    before = proxy_database(agents, 1)
     assert before.shard_tls is not None
     assert (before.shard_tls.authorities, before.shard_tls.certificate) == (issued.authority, issued.certificate)
     assert before.shard_tls.key not in repr(before)
     async with console.store.begin() as session:
         await certificates.rotate(session, Principal("admin@example.org", "admin"))
     await reconcile(serving)
-    after = told(agents, 1).shard_tls
+    after = proxy_database(agents, 1).shard_tls
     assert after is not None
     assert (after.authorities, after.certificate == before.shard_tls.certificate) == (
         before.shard_tls.authorities,
         False,
     )
-    # What is told of the shards is as before: no connection is made anew.
-    assert told(agents, 1).version == before.version
+    # The list of shards has the same version, so no connection is reopened.
+    assert proxy_database(agents, 1).version == before.version
 
 
-async def test_canaries_write_as_often_as_the_policy_says(
+async def test_the_rate_of_canary_writes_follows_the_policy(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
     await serving.serve(1)
-    before = told(agents, 1).canary
+    before = proxy_database(agents, 1).canary
     assert before is not None
     assert (before.user, before.interval_ms) == ("shardboard-canary", 100)
-    assert before.password not in repr(told(agents, 1))
-    for wanted in (0, 50):
+    assert before.password not in repr(proxy_database(agents, 1))
+    for rate in (0, 50):
         async with console.store.begin() as session:
             cluster = await clusters.load(session)
-            cluster.policy = {**cluster.policy, "canary_writes_per_second": wanted}
+            cluster.policy = {**cluster.policy, "canary_writes_per_second": rate}
         await reconcile(serving)
-        canary = told(agents, 1).canary
-        assert (canary.interval_ms if canary is not None else None) == {0: None, 50: 20}[wanted]
+        canary = proxy_database(agents, 1).canary
+        assert (canary.interval_ms if canary is not None else None) == {0: None, 50: 20}[rate]
 
 
-async def test_a_promotion_is_told_at_once_with_a_newer_version(
+async def test_a_promotion_is_sent_at_once_with_a_newer_version(
     console: Console, running: Endpoints, agents: FakeAgents
 ) -> None:
     await until(lambda: sorted(agents.proxies) == [1, 2, 3])
-    before = told(agents, 2).version
+    before = proxy_database(agents, 2).version
     async with console.store.begin() as session:
         lost, promoted = await session.get_one(Shard, 1), await session.get_one(Shard, 3)
         lost.observed_role, promoted.observed_role = "slave", "master"
-    await until(lambda: told(agents, 2).shards[2].role == "master")
-    assert told(agents, 2).version > before
-    assert told(agents, 2).shards[0].slots == []
-    assert told(agents, 2).shards[2].slots == [(0, 8191)]
+    await until(lambda: proxy_database(agents, 2).shards[2].role == "master")
+    assert proxy_database(agents, 2).version > before
+    assert proxy_database(agents, 2).shards[0].slots == []
+    assert proxy_database(agents, 2).shards[2].slots == [(0, 8191)]
 
 
-async def test_a_node_that_hangs_holds_up_no_other(
+async def test_a_hanging_node_does_not_delay_others(
     console: Console, running: Endpoints, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await until(lambda: sorted(agents.proxies) == [1, 2, 3])
     apply = agents.apply_proxy
 
-    async def hanging(node: NodeRef, state: ProxyState) -> ProxyReport:
+    async def hang(node: NodeRef, state: ProxyState) -> ProxyReport:
         if node.uid == 1:
             await asyncio.Event().wait()
         return await apply(node, state)
 
-    monkeypatch.setattr(agents, "apply_proxy", hanging)
+    monkeypatch.setattr(agents, "apply_proxy", hang)
     for uid in (3, 4):
         async with console.store.begin() as session:
             (await session.get_one(Shard, uid)).observed_role = "master"
-        await until(lambda uid=uid: told(agents, 2).shards[uid - 1].role == "master")
+        await until(lambda uid=uid: proxy_database(agents, 2).shards[uid - 1].role == "master")
 
 
-async def test_who_cannot_be_asked_is_no_endpoint_that_fails(serving: Endpoints, agents: FakeAgents) -> None:
+async def test_an_unreachable_agent_is_not_a_failed_endpoint(serving: Endpoints, agents: FakeAgents) -> None:
     agents.unreachable = {2}
     with pytest.raises(AgentUnreachable, match="the proxy of node 2 could not be updated"):
         await serving.serve(1)
@@ -182,7 +182,7 @@ async def test_who_cannot_be_asked_is_no_endpoint_that_fails(serving: Endpoints,
 
 
 async def test_a_node_that_is_down_is_not_waited_for(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
-    """Its agent may count as connected for some seconds more."""
+    """Its agent may count as connected for a few more seconds."""
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 2)
         assert node is not None
@@ -191,16 +191,14 @@ async def test_a_node_that_is_down_is_not_waited_for(console: Console, serving: 
     assert 2 not in agents.proxies
 
 
-async def test_what_did_not_change_is_not_said_again(serving: Endpoints, agents: FakeAgents) -> None:
+async def test_an_unchanged_state_is_not_sent_again(serving: Endpoints, agents: FakeAgents) -> None:
     await reconcile(serving)
     calls = len(agents.calls)
     await reconcile(serving)
     assert len(agents.calls) == calls
 
 
-async def test_a_node_that_was_away_is_told_when_it_is_back(
-    console: Console, serving: Endpoints, agents: FakeAgents
-) -> None:
+async def test_a_reconnected_node_gets_the_state(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
     agents.unreachable = {2}
     await reconcile(serving)
     assert sorted(agents.proxies) == [1, 3]
@@ -209,7 +207,7 @@ async def test_a_node_that_was_away_is_told_when_it_is_back(
     assert sorted(agents.proxies) == [1, 2, 3]
 
 
-async def test_a_failure_is_an_event_and_so_is_its_end(
+async def test_a_failed_endpoint_and_its_recovery_are_recorded(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
     agents.proxy_failures = {1: "port 12000 is in use"}
@@ -239,7 +237,7 @@ async def test_an_endpoint_of_a_deleted_database_is_closed(
     assert agents.proxies[1].databases == []
 
 
-async def test_a_single_endpoint_follows_when_its_node_is_down(
+async def test_a_single_endpoint_moves_when_its_node_is_down(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
     async with console.store.begin() as session:
@@ -247,7 +245,7 @@ async def test_a_single_endpoint_follows_when_its_node_is_down(
         assert row is not None
         row.config = {**row.config, "proxy_policy": "single", "oss_cluster": False}
     await reconcile(serving)
-    assert told(agents, 1).hides_cluster
+    assert proxy_database(agents, 1).hides_cluster
     assert agents.proxies[2].databases == []
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 1)
@@ -257,10 +255,10 @@ async def test_a_single_endpoint_follows_when_its_node_is_down(
             if shard.node_uid == 1:
                 shard.observed_status = "down"
     await reconcile(serving)
-    assert told(agents, 2).port == 12000
+    assert proxy_database(agents, 2).port == 12000
 
 
-async def test_threads_of_a_node_are_told(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
+async def test_the_threads_of_a_node_are_sent(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 1)
         assert node is not None
@@ -270,87 +268,89 @@ async def test_threads_of_a_node_are_told(console: Console, serving: Endpoints, 
     assert agents.proxies[2].threads == 1
 
 
-async def single(console: Console, node_uid: int) -> None:
-    """Database 1 has one address, on this node."""
+async def bind_to_node(console: Console, node_uid: int) -> None:
+    """Give database 1 a single address, on this node."""
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, 1)
         bdb.config = {**bdb.config, "proxy_policy": "single"}
         bdb.endpoint_nodes = [node_uid]
 
 
-async def rest(console: Console, node_uid: int) -> None:
-    """The node is in maintenance and leads nothing any more."""
+async def enter_maintenance(console: Console, node_uid: int) -> None:
+    """Put the node into maintenance, and make its primaries replicas."""
     async with console.store.begin() as session:
         (await session.get_one(Node, node_uid)).duty = "maintenance"
         for shard in await shards.of_node(session, node_uid):
-            twin = next(
+            partner = next(
                 each for each in await shards.of_bdb(session, 1) if each.pair == shard.pair and each is not shard
             )
-            shard.role, twin.role = "slave", "master"
+            shard.role, partner.role = "slave", "master"
 
 
-async def recorded(console: Console, type_: str) -> list[str]:
+async def event_messages(console: Console, type_: str) -> list[str]:
     async with console.store.read() as session:
         return [event.description for event in await events.page(session, newest_first=False) if event.type == type_]
 
 
-async def kept(console: Console) -> tuple[list[int], dict[str, str]]:
+async def endpoint_state(console: Console) -> tuple[list[int], dict[str, str]]:
     async with console.store.read() as session:
         bdb = await session.get_one(Bdb, 1)
         return bdb.endpoint_nodes, bdb.endpoint_retiring
 
 
-async def test_an_address_stays_when_its_node_holds_no_shard_any_more(
+async def test_an_address_stays_on_a_node_without_shards(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
-    await single(console, 3)
+    await bind_to_node(console, 3)
     await reconcile(serving)
-    assert await kept(console) == ([3], {})
-    assert [shard.uid for shard in told(agents, 3).shards] == [1, 2, 3, 4]
+    assert await endpoint_state(console) == ([3], {})
+    assert [shard.uid for shard in proxy_database(agents, 3).shards] == [1, 2, 3, 4]
 
 
-async def test_one_that_has_to_change_is_told_and_both_answer(
+async def test_a_moved_address_is_reported_and_both_addresses_answer(
     console: Console, serving: Endpoints, agents: FakeAgents
 ) -> None:
-    await single(console, 1)
-    await rest(console, 1)
+    await bind_to_node(console, 1)
+    await enter_maintenance(console, 1)
     await reconcile(serving)
-    bound, retiring = await kept(console)
-    assert (bound, list(retiring)) == ([2], ["1"])
-    [moved] = await recorded(console, "endpoint_moved")
+    bound_nodes, retiring = await endpoint_state(console)
+    assert (bound_nodes, list(retiring)) == ([2], ["1"])
+    [moved] = await event_messages(console, "endpoint_moved")
     assert moved.startswith(
         "Clients of shop must change from 10.0.0.1:12000 to 10.0.0.2:12000: the old address responds for another 10 min"
     )
-    assert [end.address for end in told(agents, 2).endpoints] == ["10.0.0.2"]
-    assert [end.address for end in told(agents, 1).endpoints] == ["10.0.0.2", "10.0.0.1"]
-    again = Endpoints(console.store, console.bus, agents)  # a console that was started anew
+    assert [end.address for end in proxy_database(agents, 2).endpoints] == ["10.0.0.2"]
+    assert [end.address for end in proxy_database(agents, 1).endpoints] == ["10.0.0.2", "10.0.0.1"]
+    again = Endpoints(console.store, console.bus, agents)  # a restarted console
     await reconcile(again)
-    assert await kept(console) == (bound, retiring)
-    assert told(agents, 1).uid == 1
+    assert await endpoint_state(console) == (bound_nodes, retiring)
+    assert proxy_database(agents, 1).uid == 1
 
 
-async def test_the_old_one_ends_when_its_time_is_over(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
-    await single(console, 1)
-    await rest(console, 1)
+async def test_a_retiring_address_ends_after_its_time(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
+    await bind_to_node(console, 1)
+    await enter_maintenance(console, 1)
     await reconcile(serving)
     async with console.store.begin() as session:
         (await session.get_one(Bdb, 1)).endpoint_retiring = {"1": datetime.now(UTC).isoformat()}
     await reconcile(serving)
-    assert await kept(console) == ([2], {})
+    assert await endpoint_state(console) == ([2], {})
     assert agents.proxies[1].databases == []
-    assert await recorded(console, "endpoint_ended") == [
+    assert await event_messages(console, "endpoint_ended") == [
         "The old address 10.0.0.1:12000 of shop is no longer available."
     ]
 
 
-async def test_the_old_one_ends_when_its_node_leaves(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
-    await single(console, 1)
-    await rest(console, 1)
+async def test_a_retiring_address_ends_when_its_node_is_removed(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    await bind_to_node(console, 1)
+    await enter_maintenance(console, 1)
     await reconcile(serving)
     async with console.store.begin() as session:
         for shard in await shards.of_node(session, 1):
             await session.delete(shard)
         await session.delete(await session.get_one(Node, 1))
     await reconcile(serving)
-    assert await kept(console) == ([2], {})
-    assert len(await recorded(console, "endpoint_ended")) == 1
+    assert await endpoint_state(console) == ([2], {})
+    assert len(await event_messages(console, "endpoint_ended")) == 1

@@ -1,4 +1,4 @@
-"""Failovers from the loss to the event: ordered once, the best replica chosen, resumed wherever the console was killed."""
+"""Failovers from the loss to the event: requested once, with the best replica, and resumed after the console is killed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -33,11 +33,11 @@ from shardboard.state.shards import Shard
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 OFFSETS: dict[int, float] = {1: 1000, 2: 2000, 3: 3000}
-"""What the primaries last told."""
+"""The last sampled replication offsets of the primaries."""
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failover, "VOTE_SECONDS", 0.01)
     monkeypatch.setattr(machines, "VOTE_SECONDS", 0.02)
     monkeypatch.setattr(handovers, "AGAIN_SCALE", 0.01)
@@ -55,7 +55,7 @@ async def shop(console: Console, agents: FakeAgents) -> None:
 async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test", last_offset: Any = OFFSETS.get
 ) -> AsyncIterator[None]:
-    """The loop that orders and the one that carries out; afterwards they are gone like those of a killed console."""
+    """Run the loop that requests failovers and the loop that performs them. At the end, they stop as in a killed console."""
     store, agents = store or console.store, agents or console.agents
     steps = {
         failover.NAME: Failover(store, agents, last_offset),
@@ -72,26 +72,26 @@ async def running(
         await asyncio.gather(*tasks, *working, return_exceptions=True)
 
 
-async def orders(console: Console) -> Sequence[Action]:
+async def actions_of_bdb(console: Console) -> Sequence[Action]:
     async with console.store.read() as session:
         return await actions.of_bdb(session, pairs.BDB)
 
 
-async def told(console: Console, *types: str) -> list[Event]:
+async def events_of_types(console: Console, *types: str) -> list[Event]:
     async with console.store.read() as session:
         return [event for event in await events.page(session, newest_first=False) if event.type in types]
 
 
-async def over(console: Console) -> bool:
-    made = await orders(console)
-    return bool(made) and all(each.status not in actions.OPEN for each in made)
+async def is_over(console: Console) -> bool:
+    action_rows = await actions_of_bdb(console)
+    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
 
 
-async def failures(console: Console, count: int) -> bool:
-    return sum(each.status == "failed" for each in await orders(console)) >= count
+async def has_failures(console: Console, count: int) -> bool:
+    return sum(each.status == "failed" for each in await actions_of_bdb(console)) >= count
 
 
-async def replaced(console: Console, promoted: int) -> bool:
+async def is_promoted(console: Console, promoted: int) -> bool:
     return (await pairs.row(console, promoted)).role == "master"
 
 
@@ -101,18 +101,18 @@ def promotions(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
 
 @pytest.mark.usefixtures("shop")
 class TestLostPrimary:
-    async def test_it_is_replaced(self, console: Console, agents: FakeAgents) -> None:
+    async def test_a_lost_primary_is_replaced(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
         async with running(console):
-            await until(lambda: over(console))
-        [order] = await orders(console)
-        assert (order.status, order.description, order.originator) == (
+            await until(lambda: is_over(console))
+        [action] = await actions_of_bdb(console)
+        assert (action.status, action.description, action.originator) == (
             "completed",
             "Fail over 1 shard of shop",
             "system",
         )
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
-        [event] = await told(console, "shard_failover")
+        [event] = await events_of_types(console, "shard_failover")
         assert {name: event.details[name] for name in ("pair", "lost", "heir", "bytes_behind", "method")} == {
             "pair": 0,
             "lost": 1,
@@ -121,61 +121,63 @@ class TestLostPrimary:
             "method": "FORCE",
         }
         assert 0 <= event.details["seconds"] < 10
-        assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, 1, order.uid)
+        assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, 1, action.uid)
         assert event.description.startswith("Replica redis:4 on node 2 took over from redis:1 of shop ")
         assert event.description.endswith("it lacked 100 bytes that its primary last reported.")
         promoted, lost = await pairs.row(console, 4), await pairs.row(console, 1)
         assert (promoted.role, promoted.observed_role, promoted.observed_link) == ("master", "master", "")
         assert (lost.role, lost.observed_role, lost.observed_status) == ("slave", "slave", "down")
 
-    async def test_all_of_a_node_at_once(self, console: Console, agents: FakeAgents) -> None:
+    async def test_all_primaries_of_a_node_are_replaced_at_once(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1, 2)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert promotions(agents) == [
             (4, ("CLUSTER", "FAILOVER", "TAKEOVER")),
             (5, ("CLUSTER", "FAILOVER", "TAKEOVER")),
-        ], "two of three are gone: no majority is left to vote"
-        found = await told(console, "shard_failover")
+        ], "two of three primaries are lost, so no majority can vote"
+        found = await events_of_types(console, "shard_failover")
         assert [(event.details["heir"], event.details["bytes_behind"]) for event in found] == [(4, 100), (5, 0)]
         assert found[1].description.endswith("it had all data that its primary last reported.")
 
-    async def test_primaries_that_nobody_replaces_do_not_vote_either(
+    async def test_primaries_without_a_replica_do_not_count_as_voters(
         self, console: Console, agents: FakeAgents
     ) -> None:
         await pairs.die(console, agents, 1, 2, 5)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "TAKEOVER"))]
 
-    async def test_the_replica_that_has_received_most_is_chosen(self, console: Console, agents: FakeAgents) -> None:
-        await second_replica(console, agents)
+    async def test_the_replica_with_the_highest_offset_is_chosen(self, console: Console, agents: FakeAgents) -> None:
+        await add_second_replica(console, agents)
         await pairs.die(console, agents, 1)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert [uid for uid, _ in promotions(agents)] == [7]
-        [event] = await told(console, "shard_failover")
+        [event] = await events_of_types(console, "shard_failover")
         assert (event.details["heir"], event.details["bytes_behind"]) == (7, 50)
 
-    async def test_what_is_not_known_is_not_claimed(self, console: Console, agents: FakeAgents) -> None:
+    async def test_an_unknown_replication_lag_is_reported_as_unknown(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
         await pairs.die(console, agents, 1)
         async with running(console, last_offset=lambda uid: None):
-            await until(lambda: over(console))
-        [event] = await told(console, "shard_failover")
+            await until(lambda: is_over(console))
+        [event] = await events_of_types(console, "shard_failover")
         assert event.details["bytes_behind"] is None
         assert event.description.endswith("its replication lag is unknown.")
 
-    async def test_who_was_refused_the_vote_takes_over(self, console: Console, agents: FakeAgents) -> None:
-        """The engine would not ask again for 20 s, whatever it is told."""
+    async def test_a_replica_that_loses_the_vote_takes_over(self, console: Console, agents: FakeAgents) -> None:
+        """The engine does not start another election within 20 s."""
         agents.votes_refused = {4: 2}
         await pairs.die(console, agents, 1)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert [argv[-1] for _, argv in promotions(agents)] == ["FORCE", "TAKEOVER", "TAKEOVER"]
-        [event] = await told(console, "shard_failover")
+        [event] = await events_of_types(console, "shard_failover")
         assert event.details["method"] == "TAKEOVER"
 
-    async def test_where_most_nodes_are_away_nobody_takes_over_from_a_vote(
+    async def test_without_a_majority_of_nodes_no_replica_takes_over(
         self, console: Console, agents: FakeAgents
     ) -> None:
         for uid in (1, 3):
@@ -183,66 +185,66 @@ class TestLostPrimary:
         agents.votes_refused = {4: 2}
         await pairs.die(console, agents, 1)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert [argv[-1] for _, argv in promotions(agents)] == ["FORCE"] * 3
 
-    async def test_the_event_of_the_quicker_one_is_not_lost_when_the_other_takes_longer(
-        self, console: Console, agents: FakeAgents
-    ) -> None:
+    async def test_the_faster_of_two_failovers_keeps_its_event(self, console: Console, agents: FakeAgents) -> None:
         agents.votes_refused = {5: 10_000}
         await pairs.die(console, agents, 1, 2)
         async with running(console):
             await until(lambda: 4 in agents.promoted)
-            await pairs.observe(console, 4, role="master")  # a sample says so before the action is over
+            await pairs.observe(console, 4, role="master")  # a sample reports the promotion before the action ends
             agents.offsets[4] = 10**6
             agents.votes_refused = {}
-            await until(lambda: over(console))
-        found = await told(console, "shard_failover")
+            await until(lambda: is_over(console))
+        found = await events_of_types(console, "shard_failover")
         assert sorted((event.details["heir"], event.details["bytes_behind"]) for event in found) == [(4, 100), (5, 0)]
         assert {(await pairs.row(console, uid)).role for uid in (4, 5)} == {"master"}
 
-    async def test_a_primary_that_merely_was_not_seen_is_left_alone(self, console: Console) -> None:
+    async def test_a_primary_without_a_confirmed_death_is_not_replaced(self, console: Console) -> None:
         for status in ("timeout", "unknown", "loading"):
             await pairs.observe(console, 1, status=status)
             await FailoverLoop(console.store, console.bus).sweep()
-            assert await orders(console) == [], status
+            assert await actions_of_bdb(console) == [], status
 
-    async def test_without_a_living_replica_nothing_is_ordered(self, console: Console, agents: FakeAgents) -> None:
+    async def test_without_a_living_replica_no_failover_is_requested(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
         await pairs.die(console, agents, 1, 4)
         await pairs.die(console, agents, 2)
         await pairs.observe(console, 5, status="timeout")
         await FailoverLoop(console.store, console.bus).sweep()
-        assert await orders(console) == []
+        assert await actions_of_bdb(console) == []
 
-    async def test_databases_that_come_and_go_are_left_alone(self, console: Console, agents: FakeAgents) -> None:
+    async def test_databases_being_created_or_deleted_are_ignored(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
         for status in ("pending", "creation-failed", "delete-pending"):
             async with console.store.begin() as session:
                 (await session.get_one(Bdb, pairs.BDB)).status = status
             await FailoverLoop(console.store, console.bus).sweep()
-            assert await orders(console) == [], status
+            assert await actions_of_bdb(console) == [], status
 
-    async def test_it_is_ordered_once(self, console: Console, agents: FakeAgents) -> None:
+    async def test_a_failover_is_requested_once(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
         loop = FailoverLoop(console.store, console.bus)
         for _ in range(3):
             await loop.sweep()
-        assert len(await orders(console)) == 1
+        assert len(await actions_of_bdb(console)) == 1
 
-    async def test_two_consoles_on_one_store_order_and_promote_once(self, console: Console, agents: FakeAgents) -> None:
+    async def test_two_consoles_request_and_promote_once(self, console: Console, agents: FakeAgents) -> None:
         await pairs.die(console, agents, 1)
         await asyncio.gather(*(FailoverLoop(console.store, console.bus).sweep() for _ in range(8)))
-        assert len(await orders(console)) == 1
+        assert len(await actions_of_bdb(console)) == 1
         async with running(console), running(console, instance="another"):
-            await until(lambda: over(console))
-        assert len(await orders(console)) == 1
+            await until(lambda: is_over(console))
+        assert len(await actions_of_bdb(console)) == 1
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
-        assert len(await told(console, "shard_failover")) == 1
+        assert len(await events_of_types(console, "shard_failover")) == 1
 
-    async def test_an_action_does_not_end_while_another_is_being_ordered(
+    async def test_an_action_does_not_end_while_another_is_requested(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        """Whoever reads its rows before, and that it is over behind its end, would order it once more."""
+        """Otherwise, a loop that read the rows before the failover and the action after its end would request it again."""
         if console.store.engine.dialect.name == "sqlite":
             pytest.skip("SQLite has one writer at a time")
         await pairs.die(console, agents, 1)
@@ -250,7 +252,7 @@ class TestLostPrimary:
 
         async def ended_or_waits() -> bool:
             async with console.store.read() as session:
-                return await over(console) or bool(
+                return await is_over(console) or bool(
                     await session.scalar(text("SELECT 1 FROM pg_locks WHERE NOT granted"))
                 )
 
@@ -261,23 +263,25 @@ class TestLostPrimary:
             before = [row.current_role for row in await shards.of_bdb(session, pairs.BDB)]
             await until(ended_or_waits)
             [action] = await actions.of_bdb(session, pairs.BDB)
-            assert action.status in actions.OPEN, f"decided on {before}, from before the failover that is over"
-        await until(lambda: over(console))
+            assert action.status in actions.OPEN, f"the decision used the roles before the completed failover: {before}"
+        await until(lambda: is_over(console))
         carrying_out.cancel()
         await asyncio.gather(carrying_out, return_exceptions=True)
 
-    async def test_a_replica_that_dies_meanwhile_is_not_promoted(self, console: Console, agents: FakeAgents) -> None:
-        await second_replica(console, agents)
+    async def test_a_replica_that_dies_during_the_failover_is_not_promoted(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
+        await add_second_replica(console, agents)
         agents.votes_refused = {7: 10_000}
         await pairs.die(console, agents, 1)
         async with running(console):
             await until(lambda: 7 in [uid for uid, _ in promotions(agents)])
             await pairs.die(console, agents, 7)
-            await until(lambda: over(console))
-        [event] = await told(console, "shard_failover")
+            await until(lambda: is_over(console))
+        [event] = await events_of_types(console, "shard_failover")
         assert (event.details["heir"], event.details["bytes_behind"]) == (4, 100)
 
-    async def test_agents_out_of_reach_end_it_with_a_reason(
+    async def test_unreachable_agents_fail_the_failover_with_a_reason(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.05))
@@ -285,12 +289,12 @@ class TestLostPrimary:
         await pairs.die(console, agents, 1)
         agents.unreachable = {2}
         async with running(console):
-            await until(lambda: over(console))
-        [failed] = await told(console, "shard_failover_failed")
+            await until(lambda: is_over(console))
+        [failed] = await events_of_types(console, "shard_failover_failed")
         assert failed.description == "Failover failed for some primaries: No replica responds."
-        assert (await pairs.row(console, 1)).role == "master", "nothing was changed"
+        assert (await pairs.row(console, 1)).role == "master", "no role was changed"
 
-    async def test_it_is_tried_again_later_and_later_and_told_once_for_each_reason(
+    async def test_a_failed_failover_is_retried_and_reported_once_per_reason(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(loops, "PATIENCE", timedelta(0))
@@ -298,19 +302,21 @@ class TestLostPrimary:
         await pairs.die(console, agents, 1)
         agents.unreachable = {2}
         async with running(console):
-            await until(lambda: failures(console, 4))
-            [failed] = await told(console, "shard_failover_failed")
+            await until(lambda: has_failures(console, 4))
+            [failed] = await events_of_types(console, "shard_failover_failed")
             assert failed.details["reason"] == "No replica answers."
             assert failed.details["tries"] >= 3
-            monkeypatch.setattr(backoff, "FIRST_SECONDS", 3600.0)  # from now on nobody lives to see the next try
+            monkeypatch.setattr(
+                backoff, "FIRST_SECONDS", 3600.0
+            )  # from now on, the next retry is too late for this test
             monkeypatch.setattr(backoff, "MOST_SECONDS", 3600.0)
             agents.unreachable = set()
-            await pairs.die(console, agents, 2)  # the situation is another one: no reason to wait
-            await until(lambda: replaced(console, 4))
-        assert len(await told(console, "shard_failover_failed")) == 1
+            await pairs.die(console, agents, 2)  # the situation has changed, so the retry starts at once
+            await until(lambda: is_promoted(console, 4))
+        assert len(await events_of_types(console, "shard_failover_failed")) == 1
 
     @pytest.mark.parametrize("info", ["master_link_down_since_seconds:-1", "master_sync_in_progress:1"])
-    async def test_a_replica_without_a_whole_data_set_is_not_promoted(
+    async def test_a_replica_without_a_complete_data_set_is_not_promoted(
         self, console: Console, agents: FakeAgents, info: str
     ) -> None:
         agents.info[4, "replication"] = f"role:slave\r\nmaster_link_status:down\r\n{info}\r\nslave_repl_offset:9000\r\n"
@@ -319,7 +325,7 @@ class TestLostPrimary:
         assert outcome.unreachable == "no replica responds"
         assert promotions(agents) == []
 
-    async def test_from_the_smaller_side_of_a_split_network_nobody_is_promoted_without_a_vote(
+    async def test_a_minority_of_nodes_promotes_no_replica_without_a_vote(
         self, console: Console, agents: FakeAgents
     ) -> None:
         for node in (1, 2):
@@ -329,33 +335,35 @@ class TestLostPrimary:
         assert outcome.unreachable == "most nodes are down or unreachable for this console"
         assert promotions(agents) == []
 
-    async def test_a_node_that_does_not_answer_holds_up_no_other(self, console: Console, agents: FakeAgents) -> None:
+    async def test_an_unreachable_node_does_not_delay_other_failovers(
+        self, console: Console, agents: FakeAgents
+    ) -> None:
         agents.unreachable = {2}
         await pairs.die(console, agents, 1, 2)
         async with running(console):
             await until(lambda: 5 in agents.promoted)
             agents.unreachable = set()
-            await until(lambda: over(console))
-        assert {event.details["heir"] for event in await told(console, "shard_failover")} == {4, 5}
+            await until(lambda: is_over(console))
+        assert {event.details["heir"] for event in await events_of_types(console, "shard_failover")} == {4, 5}
 
     async def one_step(self, console: Console, agents: FakeAgents) -> Outcome:
         await FailoverLoop(console.store, console.bus).sweep()
-        [order] = await orders(console)
-        return await Failover(console.store, agents, OFFSETS.get).step(order)
+        [action] = await actions_of_bdb(console)
+        return await Failover(console.store, agents, OFFSETS.get).step(action)
 
 
-async def test_outside_cluster_mode(console: Console, agents: FakeAgents) -> None:
+async def test_a_failover_outside_cluster_mode_uses_replicaof(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents, 1, sharding=False)
     await pairs.die(console, agents, 1)
     async with running(console):
-        await until(lambda: over(console))
+        await until(lambda: is_over(console))
     assert promotions(agents) == [(2, ("REPLICAOF", "NO", "ONE"))]
-    [event] = await told(console, "shard_failover")
+    [event] = await events_of_types(console, "shard_failover")
     assert event.details["method"] == "REPLICAOF"
 
 
-async def second_replica(console: Console, agents: FakeAgents) -> None:
-    """Primary 1 has the replica 7 on node 3, too; it is ahead of replica 4."""
+async def add_second_replica(console: Console, agents: FakeAgents) -> None:
+    """Add replica 7 of primary 1 on node 3. It is ahead of replica 4."""
     async with console.store.begin() as session:
         first = await session.get_one(Shard, 4)
         other = Shard(
@@ -378,47 +386,49 @@ async def second_replica(console: Console, agents: FakeAgents) -> None:
 
 
 @pytest.mark.usefixtures("shop")
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents, sampling: Sampling) -> None:
-    """Each time the loss is set up anew; whatever was done when the console was killed, the event tells the same."""
+async def test_killed_at_every_step_a_failover_completes(
+    console: Console, agents: FakeAgents, sampling: Sampling
+) -> None:
+    """Each run starts with a new loss. The event is the same at whatever step the console was killed."""
     for step in sampling.kill_steps(16, 100):
-        await start_afresh(console, agents)
+        await reset_database(console, agents)
         await pairs.die(console, agents, 1)
         gate = Gate(step)
         async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
             finished, killed = (
-                asyncio.create_task(until(lambda: over(console))),
+                asyncio.create_task(until(lambda: is_over(console))),
                 asyncio.create_task(gate.reached.wait()),
             )
             await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
-            came_through = finished.done()
+            completed = finished.done()
             finished.cancel()
             killed.cancel()
         promoted = 4 in agents.promoted
         if promoted:
-            if not await over(console):
-                await pairs.observe(console, 4, role="master")  # while no console works on it, samples go on
-            agents.offsets[4] = 10**6  # the replica takes writes
-        await let_leases_run_out(console)
+            if not await is_over(console):
+                await pairs.observe(console, 4, role="master")  # samples continue while no console performs the action
+            agents.offsets[4] = 10**6  # the promoted replica accepts writes
+        await expire_leases(console)
         async with running(console, instance="test" if step % 2 else "another", last_offset=lambda uid: None):
-            await until(lambda: over(console))
-        [event] = await told(console, "shard_failover")
+            await until(lambda: is_over(console))
+        [event] = await events_of_types(console, "shard_failover")
         assert event.details["heir"] == 4, f"killed at step {step}"
-        # The second console has no samples of the lost primary; what the first one measured it must find in the action.
+        # The second console has no samples of the lost primary and uses the offset that the first one stored in the action.
         assert event.details["bytes_behind"] in ((100,) if promoted else (100, None)), f"killed at step {step}"
         assert (await pairs.row(console, 4)).role == "master"
-        if came_through:
+        if completed:
             assert step > 8
             return
-    raise AssertionError("it never came through")
+    raise AssertionError("the operation never completed")
 
 
-async def start_afresh(console: Console, agents: FakeAgents) -> None:
+async def reset_database(console: Console, agents: FakeAgents) -> None:
     agents.died.clear()
     agents.promoted.clear()
     agents.offsets[4] = 900
     async with console.store.begin() as session:
-        for order in await actions.recent(session):
-            await session.delete(order)
+        for action in await actions.recent(session):
+            await session.delete(action)
         for event in await events.page(session, newest_first=False):
             await session.delete(event)
         for row in await shards.of_bdb(session, pairs.BDB):
@@ -426,25 +436,25 @@ async def start_afresh(console: Console, agents: FakeAgents) -> None:
             row.became(row.role, datetime.now(UTC))
 
 
-async def let_leases_run_out(console: Console) -> None:
+async def expire_leases(console: Console) -> None:
     async with console.store.begin() as session:
-        for order in await actions.recent(session):
-            order.lease_until = None
+        for action in await actions.recent(session):
+            action.lease_until = None
 
 
 @pytest.mark.usefixtures("shop")
 class TestHandover:
-    async def order(self, console: Console, *uids: int, force: bool = False) -> None:
+    async def action(self, console: Console, *uids: int, force: bool = False) -> None:
         async with console.store.begin() as session:
-            made = await service.order(session, uids, ADMIN, force=force, dry_run=False)
-        assert made is not None
+            action_rows = await service.order(session, uids, ADMIN, force=force, dry_run=False)
+        assert action_rows is not None
 
-    async def test_roles_change_hands(self, console: Console, agents: FakeAgents) -> None:
-        await self.order(console, 1, 3)
+    async def test_a_planned_failover_swaps_the_roles(self, console: Console, agents: FakeAgents) -> None:
+        await self.request(console, 1, 3)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER")), (6, ("CLUSTER", "FAILOVER"))]
-        found = await told(console, "shard_failover")
+        found = await events_of_types(console, "shard_failover")
         assert [(event.details["lost"], event.details["heir"], event.details["method"]) for event in found] == [
             (1, 4, "graceful"),
             (3, 6, "graceful"),
@@ -454,35 +464,35 @@ class TestHandover:
         old = await pairs.row(console, 1)
         assert (old.role, old.observed_role, old.observed_status) == ("slave", "slave", "ok")
 
-    async def test_by_force(self, console: Console, agents: FakeAgents) -> None:
-        await self.order(console, 1, force=True)
+    async def test_a_forced_failover_does_not_wait_for_the_primary(self, console: Console, agents: FakeAgents) -> None:
+        await self.request(console, 1, force=True)
         async with running(console):
-            await until(lambda: over(console))
+            await until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
-        [event] = await told(console, "shard_failover")
+        [event] = await events_of_types(console, "shard_failover")
         assert event.details["method"] == "FORCE"
 
-    async def test_one_that_takes_its_time_is_still_told(self, console: Console, agents: FakeAgents) -> None:
+    async def test_a_slow_planned_failover_is_reported(self, console: Console, agents: FakeAgents) -> None:
         agents.votes_refused = {4: 1}
-        await self.order(console, 1)
+        await self.request(console, 1)
         async with running(console):
             await until(lambda: 4 in agents.promoted)
             await pairs.observe(console, 4, role="master")
             await pairs.observe(console, 1, role="slave")
-            await until(lambda: over(console))
-        assert len(await told(console, "shard_failover")) == 1
+            await until(lambda: is_over(console))
+        assert len(await events_of_types(console, "shard_failover")) == 1
 
-    async def test_outside_cluster_mode_the_primary_is_asked(
+    async def test_outside_cluster_mode_the_primary_hands_over(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with console.store.begin() as session:
             (await session.get_one(Bdb, pairs.BDB)).sharding = False
-        await self.order(console, 1)
+        await self.request(console, 1)
         async with running(console):
             await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
         assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "400")) in agents.commands
 
-    async def test_outside_cluster_mode_the_order_goes_out_before_the_next_acknowledgement(
+    async def test_outside_cluster_mode_the_handover_precedes_the_next_ack(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(machines, "ACK_SECONDS", 60.0)
@@ -493,7 +503,7 @@ class TestHandover:
             "role:master\r\nmaster_repl_offset:1009\r\nslave0:ip=10.0.0.2,port=20004,state=online,offset={},lag=0\r\n"
         )
         agents.info[1, "replication"] = primary.format(900)
-        await self.order(console, 1)
+        await self.request(console, 1)
         async with running(console):
             await until(lambda: agents.commands.count((1, ("INFO", "replication"))) > 5)
             assert not any(argv[0] == "FAILOVER" for _, argv in agents.commands)

@@ -1,4 +1,4 @@
-"""Planned handovers: one election at a time, none before it can be won, and each that fails is told."""
+"""Planned failovers: one election at a time, none before it can be won, and each failed one is reported."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,66 +32,68 @@ from shardboard.state.shards import Shard
 pytestmark = pytest.mark.usefixtures("nodes", "shop")
 
 
-class Voters(Engines):
-    """Engines whose elections take a few looks. Who asks for votes while another one's election is open spoils both."""
+class VotingEngines(Engines):
+    """Engines whose elections end after a few polls. Two elections at the same time both fail."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: dict[int, int] = {}
-        """By promoted replica, how many looks its election still takes."""
-        self.spoilt: list[set[int]] = []
-        self.asked: list[int] = []
-        self.refusals: dict[int, int] = {}
-        """By promoted replica, how many of its elections get no votes."""
-        self.configurable = True
-        """Whether the engine knows a limit for a handover."""
+        self.open_elections: dict[int, int] = {}
+        """Number of polls until the election ends, by promoted replica."""
+        self.failed_elections: list[set[int]] = []
+        self.requested: list[int] = []
+        self.refused_votes: dict[int, int] = {}
+        """Number of elections without votes, by promoted replica."""
+        self.has_timeout_setting = True
+        """Whether the engine has a setting for the timeout of a manual failover."""
         self.epochs: dict[int, int] = {}
-        self.taken: list[int] = []
-        self.late: set[int] = set()
-        """Replicas that were told to take over, and are not seen to."""
+        self.takeovers: list[int] = []
+        self.delayed_takeovers: set[int] = set()
+        """Replicas whose takeover has no effect yet."""
 
     def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
         argv = tuple(command.argv)
-        if argv[:2] == ("CONFIG", "SET") and not self.configurable:
+        if argv[:2] == ("CONFIG", "SET") and not self.has_timeout_setting:
             return CommandResult(uid=command.uid, ok=False, reply="ERR Unknown option")
         if argv == ("CLUSTER", "FAILOVER"):
             self.commands.append((command.uid, argv))
-            self.asked.append(command.uid)
-            if self.refusals.get(command.uid, 0) > 0:
-                self.refusals[command.uid] -= 1
+            self.requested.append(command.uid)
+            if self.refused_votes.get(command.uid, 0) > 0:
+                self.refused_votes[command.uid] -= 1
             else:
-                self.open[command.uid] = 2
-            if len(self.open) > 1:
-                self.spoilt.append(set(self.open))
-                self.open.clear()
+                self.open_elections[command.uid] = 2
+            if len(self.open_elections) > 1:
+                self.failed_elections.append(set(self.open_elections))
+                self.open_elections.clear()
             return CommandResult(uid=command.uid, ok=True, reply="OK")
         if argv == ("CLUSTER", "FAILOVER", "TAKEOVER"):
-            assert (self.heads[command.uid], ("CLIENT", "PAUSE", "3000", "WRITE")) in self.commands, "writes go on"
-            self.taken.append(command.uid)
-            if command.uid in self.late:
+            assert (self.primary_of[command.uid], ("CLIENT", "PAUSE", "3000", "WRITE")) in self.commands, (
+                "the primary does not hold writes back"
+            )
+            self.takeovers.append(command.uid)
+            if command.uid in self.delayed_takeovers:
                 return CommandResult(uid=command.uid, ok=True, reply="OK")
-        if argv == ("INFO", "replication") and command.uid in self.open:
-            self.open[command.uid] -= 1
-            if not self.open[command.uid]:
-                del self.open[command.uid]
-                self.lead(command.uid)
+        if argv == ("INFO", "replication") and command.uid in self.open_elections:
+            self.open_elections[command.uid] -= 1
+            if not self.open_elections[command.uid]:
+                del self.open_elections[command.uid]
+                self.make_primary(command.uid)
         return super()._execute(node, command)
 
     def _reply(self, spec: Any, argv: tuple[str, ...]) -> str:
         if argv == ("CLUSTER", "INFO"):
             return f"cluster_state:ok\r\ncluster_current_epoch:{self.epochs.get(spec.uid, 7)}\r\n"
-        if argv == ("INFO", "replication") and (told := self.info.get((spec.uid, "replication"))) is not None:
-            return told
+        if argv == ("INFO", "replication") and (values := self.info.get((spec.uid, "replication"))) is not None:
+            return values
         return super()._reply(spec, argv)
 
 
 @pytest.fixture
-def agents() -> Voters:
-    return Voters()
+def agents() -> VotingEngines:
+    return VotingEngines()
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(moves, "PACE", 0.01)
     monkeypatch.setattr(machines, "LOOK_SECONDS", 0.001)
@@ -101,11 +103,11 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def shop(console: Console, agents: Voters, nodes: object) -> None:
+async def shop(console: Console, agents: VotingEngines, nodes: object) -> None:
     await pairs.active(console, agents)
-    agents.heads = {3 + uid: uid for uid in (1, 2, 3)}
+    agents.primary_of = {3 + uid: uid for uid in (1, 2, 3)}
     for node, held in agents.running.items():
-        agents.places |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in held.items()}
+        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in held.items()}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
@@ -126,14 +128,14 @@ async def running(console: Console) -> AsyncIterator[None]:
         await asyncio.gather(task, *working, return_exceptions=True)
 
 
-async def ask(console: Console) -> None:
-    """All leads, handed over by one order of a person."""
+async def request_handovers(console: Console) -> None:
+    """Request a failover of all primaries, as a user does."""
     async with console.store.begin() as session:
         await service.order(session, [1, 2, 3], ADMIN, force=False, dry_run=False)
 
 
-async def plan(console: Console) -> None:
-    """The same as a list of moves, as maintenance, rebalance and the return of primaries make it."""
+async def request_moves(console: Console) -> None:
+    """Request the same failovers as a list of moves, as maintenance, rebalance and the return of primaries do."""
     async with console.store.begin() as session:
         for uid in (4, 5, 6):
             (await session.get_one(Shard, uid)).leads_again = True
@@ -141,116 +143,116 @@ async def plan(console: Console) -> None:
         await primaries_return._order(session, view, pairs.BDB)
 
 
-async def over(console: Console) -> bool:
+async def is_over(console: Console) -> bool:
     async with console.store.read() as session:
-        made = await actions.of_bdb(session, pairs.BDB)
-    return bool(made) and all(each.status not in actions.OPEN for each in made)
+        action_rows = await actions.of_bdb(session, pairs.BDB)
+    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
 
 
-async def status(console: Console) -> str:
+async def action_status(console: Console) -> str:
     async with console.store.read() as session:
-        [made] = await actions.of_bdb(session, pairs.BDB)
-    return made.status
+        [action_rows] = await actions.of_bdb(session, pairs.BDB)
+    return action_rows.status
 
 
-async def told(console: Console, type_: str) -> list[Event]:
+async def events_of_type(console: Console, type_: str) -> list[Event]:
     async with console.store.read() as session:
         return [event for event in await events.page(session, newest_first=False) if event.type == type_]
 
 
-async def perform(console: Console, order: Any) -> None:
-    await order(console)
+async def perform(console: Console, submit: Any) -> None:
+    await submit(console)
     async with running(console):
-        await until(lambda: over(console))
-    assert await status(console) == "completed"
+        await until(lambda: is_over(console))
+    assert await action_status(console) == "completed"
 
 
-@pytest.mark.parametrize("order", [ask, plan])
+@pytest.mark.parametrize("submit", [request_handovers, request_moves])
 class TestOneAtATime:
-    async def test_elections_of_a_database_follow_each_other(
-        self, console: Console, agents: Voters, order: Any
+    async def test_elections_of_a_database_run_one_at_a_time(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
-        await perform(console, order)
-        assert not agents.spoilt
-        assert sorted(agents.asked) == [4, 5, 6]  # each once
-        assert len(await told(console, "shard_failover")) == 3
+        await perform(console, submit)
+        assert not agents.failed_elections
+        assert sorted(agents.requested) == [4, 5, 6]  # one election each
+        assert len(await events_of_type(console, "shard_failover")) == 3
 
-    async def test_none_is_asked_for_before_its_replica_knows_the_newest_election(
-        self, console: Console, agents: Voters, order: Any
+    async def test_an_election_waits_until_the_replica_knows_the_newest_epoch(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
-        agents.epochs[3] = 9  # a primary that has voted since
-        await order(console)
+        agents.epochs[3] = 9  # a primary that has voted in a newer election
+        await submit(console)
         async with running(console):
             await until(lambda: agents.commands.count((6, ("CLUSTER", "INFO"))) > 2)
-            assert not agents.asked
+            assert not agents.requested
             agents.epochs = dict.fromkeys(range(1, 7), 9)
-            await until(lambda: over(console))
-        assert await status(console) == "completed"
+            await until(lambda: is_over(console))
+        assert await action_status(console) == "completed"
 
-    async def test_none_is_asked_for_while_the_replica_is_far_behind(
-        self, console: Console, agents: Voters, order: Any
+    async def test_an_election_waits_while_the_replica_lags(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:900000000\r\n"
-        await order(console)
+        await submit(console)
         async with running(console):
-            await until(lambda: len(agents.asked) == 2)
+            await until(lambda: len(agents.requested) == 2)
             await until(lambda: agents.commands.count((4, ("INFO", "replication"))) > 4)
-            assert 4 not in agents.asked
+            assert 4 not in agents.requested
             del agents.info[1, "replication"]
-            await until(lambda: over(console))
-        assert await status(console) == "completed"
+            await until(lambda: is_over(console))
+        assert await action_status(console) == "completed"
 
-    async def test_one_that_fails_is_told_and_tried_again_later(
-        self, console: Console, agents: Voters, order: Any
+    async def test_a_failed_election_is_reported_and_retried_later(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
-        agents.refusals = {4: 2}
-        await perform(console, order)
-        assert agents.asked.count(4) == 3
-        assert agents.asked[:3] != [4, 4, 4]  # the others do not wait for it
-        failed = await told(console, "shard_handover_failed")
-        assert [(each.details["lost"], each.details["heir"], each.details["tries"]) for each in failed] == [
+        agents.refused_votes = {4: 2}
+        await perform(console, submit)
+        assert agents.requested.count(4) == 3
+        assert agents.requested[:3] != [4, 4, 4]  # the others do not wait for it
+        failures = await events_of_type(console, "shard_handover_failed")
+        assert [(each.details["lost"], each.details["heir"], each.details["tries"]) for each in failures] == [
             (1, 4, 1),
             (1, 4, 2),
         ]
-        assert "votes" in failed[0].details["reason"]
-        assert failed[0].severity == "WARNING"
+        assert "votes" in failures[0].details["reason"]
+        assert failures[0].severity == "WARNING"
 
-    async def test_the_engine_is_given_a_limit_for_it_and_its_own_back(
-        self, console: Console, agents: Voters, order: Any
+    async def test_the_timeout_of_the_engine_is_lowered_and_restored(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
-        await perform(console, order)
+        await perform(console, submit)
         for uid in range(1, 7):
-            told = [argv[3] for who, argv in agents.commands if who == uid and argv[:2] == ("CONFIG", "SET")]
-            assert len(told) == 2
-            assert int(told[0]) < 500
-            assert told[1] == "5000"
+            values = [argv[3] for shard, argv in agents.commands if shard == uid and argv[:2] == ("CONFIG", "SET")]
+            assert len(values) == 2
+            assert int(values[0]) < 500
+            assert values[1] == "5000"
 
-    async def test_an_engine_without_that_limit_is_told_to_end_what_it_holds_up(
-        self, console: Console, agents: Voters, order: Any
+    async def test_a_takeover_ends_the_pause_of_an_engine_without_that_timeout(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
-        """Only while the primary holds writes back, and its replica has all of them: then nothing can be lost."""
+        """A takeover is safe only while the primary holds writes back and its replica has all of them."""
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:5\r\n"
-        agents.configurable, agents.refusals = False, {4: 1}
-        await order(console)
+        agents.has_timeout_setting, agents.refused_votes = False, {4: 1}
+        await submit(console)
         async with running(console):
             await until(lambda: (1, ("CLIENT", "UNPAUSE")) in agents.commands)
-            assert not agents.taken, "it lacks 5 bytes"
+            assert not agents.takeovers, "the replica lacks 5 bytes"
             del agents.info[1, "replication"]
-            agents.refusals = {4: 1}
-            await until(lambda: over(console))
-        assert agents.taken == [4]
-        assert agents.asked.count(4) == 2
-        assert len(await told(console, "shard_handover_failed")) == 1
-        assert len(await told(console, "shard_failover")) == 3
+            agents.refused_votes = {4: 1}
+            await until(lambda: is_over(console))
+        assert agents.takeovers == [4]
+        assert agents.requested.count(4) == 2
+        assert len(await events_of_type(console, "shard_handover_failed")) == 1
+        assert len(await events_of_type(console, "shard_failover")) == 3
 
-    async def test_the_primary_of_a_promoted_replica_that_may_yet_lead_goes_on_holding_writes_back(
-        self, console: Console, agents: Voters, order: Any
+    async def test_writes_stay_paused_while_a_takeover_may_still_succeed(
+        self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:
-        agents.configurable, agents.refusals, agents.late = False, {4: 1}, {4}
-        await order(console)
+        agents.has_timeout_setting, agents.refused_votes, agents.delayed_takeovers = False, {4: 1}, {4}
+        await submit(console)
         async with running(console):
-            await until(lambda: told(console, "shard_handover_failed"))
-            assert agents.taken == [4]
+            await until(lambda: events_of_type(console, "shard_handover_failed"))
+            assert agents.takeovers == [4]
             assert (1, ("CLIENT", "UNPAUSE")) not in agents.commands
-            agents.late = set()
-            await until(lambda: over(console))
+            agents.delayed_takeovers = set()
+            await until(lambda: is_over(console))

@@ -1,4 +1,4 @@
-"""Shards that run and do not answer are ended where their pair can do without them."""
+"""A shard that runs but does not answer is killed if a healthy copy of its data exists."""
 
 import pytest
 from backend.tests import pairs
@@ -36,7 +36,7 @@ async def hung_events(console: Console) -> list[str]:
     return [event.description for event in found if event.type == "shard_hung"]
 
 
-async def test_a_replica_that_hangs_is_ended_once_it_has_done_so_for_long(
+async def test_a_replica_is_killed_after_it_has_hung_for_long(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
     await loop.sweep()
@@ -49,11 +49,11 @@ async def test_a_replica_that_hangs_is_ended_once_it_has_done_so_for_long(
     await loop.sweep()
     await loop.sweep()
     assert agents.ended == [4]
-    [told] = await hung_events(console)
-    assert told.startswith("Shard redis:4 on node 2 was running but had not responded for 30 s")
+    [message] = await hung_events(console)
+    assert message.startswith("Shard redis:4 on node 2 was running but had not responded for 30 s")
 
 
-async def test_one_that_answers_in_between_is_left_alone(
+async def test_a_shard_that_answers_in_between_is_not_killed(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
     for status in ("timeout", "ok", "timeout"):
@@ -64,12 +64,12 @@ async def test_one_that_answers_in_between_is_left_alone(
     assert agents.ended == []
 
 
-async def test_a_primary_is_ended_where_a_replica_can_take_over(
+async def test_a_primary_is_killed_only_if_a_replica_can_take_over(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
-    for uid in (1, 2, 3, 5):  # of pair 1 neither answers
+    for uid in (1, 2, 3, 5):  # no shard of pair 1 answers
         await pairs.observe(console, uid, status="timeout")
-    await pairs.observe(console, 6, link="in_progress")  # it answers, and has not all data yet
+    await pairs.observe(console, 6, link="in_progress")  # it answers, but its data is not complete yet
     await pairs.observe(console, 4, link="idle")
     await loop.sweep()
     clock.now += HANG_SECONDS
@@ -77,7 +77,7 @@ async def test_a_primary_is_ended_where_a_replica_can_take_over(
     assert agents.ended == [1]
 
 
-async def test_nothing_is_ended_on_a_node_that_is_not_well(
+async def test_no_shard_is_killed_on_an_unhealthy_node(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
     await pairs.observe(console, 4, status="timeout")
@@ -88,7 +88,7 @@ async def test_nothing_is_ended_on_a_node_that_is_not_well(
     assert agents.ended == []
 
 
-async def test_who_was_not_ended_is_tried_again_later_and_told_of_only_when_it_was(
+async def test_a_failed_kill_is_retried_and_reported_only_on_success(
     console: Console, agents: FakeAgents, loop: HungLoop, clock: Clock
 ) -> None:
     await pairs.observe(console, 4, status="timeout")

@@ -39,7 +39,7 @@ def spec(uid: int, *, bdb_uid: int = 9, engine_id: str | None = None, port: int 
 
 
 def serve(agents: FakeAgents, node_uid: int, *specs: ShardSpec, uid: int = 9, port: int = 12000) -> None:
-    """Let the proxy of the node serve a database of these shards, as an earlier state of the store wanted it."""
+    """Let the proxy of the node serve a database of these shards, as an earlier state of the store required."""
     listed = [
         ProxyShard(uid=each.uid, engine_id=each.engine_id, role="master", address="10.0.0.1", port=each.port, slots=[])
         for each in specs
@@ -56,14 +56,14 @@ async def sweep(console: Console, agents: FakeAgents) -> bool:
 
 
 async def create(console: Console, **changes: Any) -> tuple[Bdb, list[Shard]]:
-    wanted = {"name": "carts", "memory_size": 10**8, **changes}
+    fields = {"name": "carts", "memory_size": 10**8, **changes}
     async with console.store.begin() as session:
-        bdb, rows = await service.create(session, wanted, ADMIN)
+        bdb, rows = await service.create(session, fields, ADMIN)
         return bdb, list(rows)
 
 
-async def carry_out(console: Console, agents: FakeAgents, uid: int) -> str:
-    """Carry the creation out until it ends. Why it failed; empty when it did not."""
+async def perform_creation(console: Console, agents: FakeAgents, uid: int) -> str:
+    """Perform the creation until it ends. Return the reason of a failure, or an empty string."""
     stepper = Create(console.store, agents, Endpoints(console.store, console.bus, agents))
     while True:
         async with console.store.read() as session:
@@ -104,7 +104,7 @@ async def test_uids_ports_and_memory_of_unknown_shards_are_avoided(console: Cons
     bdb, [row] = await create(console, use_nodes=["1"])
     assert (bdb.uid, bdb.port) == (10, 12001)
     assert (row.uid, row.port) == (8, 20001)
-    assert await carry_out(console, agents, bdb.uid) == ""
+    assert await perform_creation(console, agents, bdb.uid) == ""
     assert agents.running[1] == {7: foreign, 8: agents.running[1][8]}
     assert [database.uid for database in agents.proxies[1].databases] == [10, 9]
 
@@ -124,13 +124,13 @@ async def test_an_alarm_is_open_while_a_node_has_unknown_shards(console: Console
 async def test_a_creation_before_the_poll_fails_and_touches_nothing(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store went back while the console ran: a failover to an asynchronous standby, for example."""
+    """The store returned to an earlier state while the console ran, for example by a failover to an asynchronous standby."""
     foreign = spec(1, bdb_uid=1, port=20000)
     agents.running[1][1] = foreign
     serve(agents, 1, foreign, uid=1)
     bdb, [row] = await create(console, use_nodes=["1"])
     assert (bdb.uid, row.uid) == (1, 1)
-    assert "runs another shard 1" in await carry_out(console, agents, 1)
+    assert "runs another shard 1" in await perform_creation(console, agents, 1)
     await remove_absent(console, agents, monkeypatch)
     assert agents.running[1] == {1: foreign}
     assert await sweep(console, agents)
@@ -168,16 +168,14 @@ async def test_only_shards_that_this_store_removed_are_orphans(
     assert not await sweep(console, agents)
     assert set(agents.running[1]) == {6, 50, 7000}
     async with console.store.read() as session:
-        told = [event for event in await events.page(session, newest_first=False) if event.type == "orphan_removed"]
+        removals = [event for event in await events.page(session, newest_first=False) if event.type == "orphan_removed"]
         assert (await cluster.load(session)).next_shard_uid == 7001
-    assert [event.description for event in told] == [
+    assert [event.description for event in removals] == [
         "Shard redis:1 on node 1 was removed: its database no longer exists."
     ]
 
 
-async def test_shards_of_the_release_before_are_kept_by_the_console_that_has_their_rows(
-    console: Console, agents: FakeAgents
-) -> None:
+async def test_shards_of_the_previous_release_are_kept_if_they_have_rows(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents)
     before = {uid: dict(held) for uid, held in agents.running.items()}
     await sweep(console, agents)
@@ -193,7 +191,7 @@ async def test_an_agent_cannot_use_up_the_uids(console: Console, agents: FakeAge
 
 
 async def test_an_outdated_database_is_not_failed_over(console: Console, agents: FakeAgents) -> None:
-    """Its primary moved after the backup: the shard that the store knows is gone, and its successor serves."""
+    """Its primary moved after the backup: the shard in the store no longer exists, and its successor serves."""
     await pairs.active(console, agents)
     await pairs.die(console, agents, 1)
     agents.running[3][7] = spec(7, bdb_uid=1)
@@ -211,7 +209,7 @@ async def test_an_outdated_database_is_not_failed_over(console: Console, agents:
 async def test_an_old_agent_with_unknown_shards_keeps_its_endpoints(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its proxy closes what it is not told to serve, so it is told nothing."""
+    """Its proxy would close all endpoints that are not in an update, so no update is sent."""
     foreign = spec(7)
     agents.running[1][7] = foreign
     serve(agents, 1, foreign)
@@ -225,7 +223,7 @@ async def test_an_old_agent_with_unknown_shards_keeps_its_endpoints(
     assert agents.proxies[1] == before
 
 
-async def test_a_port_that_an_unknown_shard_uses_is_not_served_for_an_older_database(
+async def test_a_port_of_an_unknown_shard_is_not_served_for_another_database(
     console: Console, agents: FakeAgents
 ) -> None:
     await pairs.active(console, agents)

@@ -19,7 +19,7 @@ from shardboard.state.shards import Shard
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
 
-async def test_a_frozen_agent_holds_up_nobody(
+async def test_a_frozen_agent_does_not_delay_other_removals(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(removal, "RETRY_SECONDS", 0.02)
@@ -33,26 +33,26 @@ async def test_a_frozen_agent_holds_up_nobody(
 
     monkeypatch.setattr(agents, "remove", frozen)
     await pairs.active(console, agents)
-    await doom(console, 1, 2)
+    await mark_absent(console, 1, 2)
     task = asyncio.create_task(RemovalLoop(console.store, console.bus, agents).run())
     try:
-        await until(lambda: left(console, 1))
-        await doom(console, 4, 5)  # while that one is still being waited for
-        await until(lambda: left(console, 1))
+        await until(lambda: has_absent(console, 1))
+        await mark_absent(console, 4, 5)  # while the frozen agent has not answered
+        await until(lambda: has_absent(console, 1))
         thawed.set()
-        await until(lambda: left(console))
+        await until(lambda: has_absent(console))
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert {uid for held in agents.running.values() for uid in held} == {3, 6}
 
 
-async def doom(console: Console, *uids: int) -> None:
+async def mark_absent(console: Console, *uids: int) -> None:
     async with console.store.begin() as session:
         for uid in uids:
             (await session.get_one(Shard, uid)).desired = "absent"
 
 
-async def left(console: Console, *uids: int) -> bool:
+async def has_absent(console: Console, *uids: int) -> bool:
     async with console.store.read() as session:
         return [row.uid for row in await shards.absent(session)] == list(uids)

@@ -1,4 +1,4 @@
-"""Rebuilds are ordered once, after the grace period, for databases that want them; what has no room is told once."""
+"""Rebuilds are requested once, after the grace period, for databases with `slave_ha`. Missing capacity is reported once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
-    """Node 2 is down since a quarter of an hour; 5 leads in place of 2. Shards 2 and 4 are lost, 1 and 5 are their partners."""
+    """Node 2 has been down for 15 min. Shards 2 and 4 are lost; 5 was promoted in place of 2, and 1 is the primary of 4."""
     await pairs.active(console, agents)
     await pairs.node_is(console, 2, health="down", agent_status="lost")
     await pairs.observe(console, 2, 4, status="down", role="slave")
@@ -45,39 +45,39 @@ async def sweep(console: Console, times: int = 1) -> Sequence[Action]:
         return [each for each in await actions.recent(session) if each.name == replica_ha.NAME]
 
 
-async def policy(console: Console, **values: Any) -> None:
+async def set_policy(console: Console, **values: Any) -> None:
     async with console.store.begin() as session:
         row = await session.get_one(Cluster, 1)
         row.policy = {**row.policy, **values}
 
 
-async def told(console: Console, type_: str) -> list[str]:
+async def event_messages(console: Console, type_: str) -> list[str]:
     async with console.store.read() as session:
         return [each.description for each in await events.page(session, newest_first=False) if each.type == type_]
 
 
-async def test_it_is_ordered_once(console: Console) -> None:
-    [order] = await sweep(console, 5)
-    assert order.description == "Rebuild 2 replicas of shop that were lost with node 2"
-    assert [(each["leaves"], each["to"]) for each in order.params["moves"]] == [(4, 3), (2, 1)]
-    assert order.steps[0]["name"] == "Rebuild redis:4 of shop, lost with node 2, on node 3"
-    assert len(await told(console, "replica_ha_started")) == 1
+async def test_a_rebuild_is_requested_once(console: Console) -> None:
+    [action] = await sweep(console, 5)
+    assert action.description == "Rebuild 2 replicas of shop that were lost with node 2"
+    assert [(each["leaves"], each["to"]) for each in action.params["moves"]] == [(4, 3), (2, 1)]
+    assert action.steps[0]["name"] == "Rebuild redis:4 of shop, lost with node 2, on node 3"
+    assert len(await event_messages(console, "replica_ha_started")) == 1
 
 
 @pytest.mark.parametrize("values", [{"slave_ha": False}, {"slave_ha_grace_period": 1000}])
-async def test_the_policy_decides(console: Console, values: dict[str, Any]) -> None:
-    await policy(console, **values)
+async def test_the_policy_can_disable_rebuilds(console: Console, values: dict[str, Any]) -> None:
+    await set_policy(console, **values)
     assert await sweep(console) == []
 
 
-async def test_the_database_decides(console: Console) -> None:
+async def test_a_database_can_disable_rebuilds(console: Console) -> None:
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, 1)
         bdb.config = {**bdb.config, "slave_ha": False}
     assert await sweep(console) == []
 
 
-async def test_it_waits_for_the_failover_and_for_other_actions(console: Console) -> None:
+async def test_a_rebuild_waits_for_the_failover_and_other_actions(console: Console) -> None:
     await pairs.observe(console, 2, 4, status="down", role="master")
     assert await sweep(console) == []
     await pairs.observe(console, 2, 4, status="down", role="slave")
@@ -87,12 +87,12 @@ async def test_it_waits_for_the_failover_and_for_other_actions(console: Console)
     assert await sweep(console) == []
 
 
-async def test_what_has_no_room_is_told_once(console: Console) -> None:
+async def test_missing_capacity_is_reported_once(console: Console) -> None:
     for uid in (1, 3):
         await pairs.node_is(console, uid, config={"max_redis_servers": 2})
     assert await sweep(console) == []
     assert await sweep(console) == []
-    assert await told(console, "replica_ha_no_room") == [
+    assert await event_messages(console, "replica_ha_no_room") == [
         (
             "No other node has the capacity to rebuild replicas lost with node 2: redis:2, redis:4. Their pairs have no "
             "replica until the node returns."
@@ -100,22 +100,22 @@ async def test_what_has_no_room_is_told_once(console: Console) -> None:
     ]
 
 
-async def home(console: Console) -> list[list[tuple[int | None, int | None]]]:
+async def return_moves(console: Console) -> list[list[tuple[int | None, int | None]]]:
     await PrimariesReturnLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
         found = [each for each in await actions.recent(session) if each.name == "SMReturnPrimaries"]
     return [[(move["leads"], move["to"]) for move in each.params["moves"]] for each in found]
 
 
-async def test_primaries_return_when_all_is_quiet(console: Console) -> None:
+async def test_primaries_return_when_all_replicas_are_in_sync(console: Console) -> None:
     async with console.store.begin() as session:
         (await session.get_one(Shard, 2)).leads_again = True
-    assert await home(console) == [], "only with the policy"
-    await policy(console, primaries_return=True)
-    assert await home(console) == [], "its node is down"
+    assert await return_moves(console) == [], "the policy is off"
+    await set_policy(console, primaries_return=True)
+    assert await return_moves(console) == [], "its node is down"
     await pairs.node_is(console, 2, health="up", agent_status="connected")
     await pairs.observe(console, 2, 4, link="in_progress")
-    assert await home(console) == [], "not in sync"
+    assert await return_moves(console) == [], "not in sync"
     await pairs.observe(console, 2, 4, link="idle")
-    assert await home(console) == [[(2, None)]]
-    assert await home(console) == [[(2, None)]], "once"
+    assert await return_moves(console) == [[(2, None)]]
+    assert await return_moves(console) == [[(2, None)]], "once"

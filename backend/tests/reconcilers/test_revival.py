@@ -1,4 +1,4 @@
-"""Dead shards come back as replicas of who leads their pair, and only so."""
+"""Dead shards are restarted only as replicas of the current primary of their pair."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
 
 
@@ -52,81 +52,81 @@ async def running(
         await asyncio.gather(*tasks, *working, return_exceptions=True)
 
 
-async def orders(console: Console) -> Sequence[Action]:
+async def actions_of_bdb(console: Console) -> Sequence[Action]:
     async with console.store.read() as session:
         return await actions.of_bdb(session, pairs.BDB)
 
 
 async def sweep(console: Console) -> list[list[int]]:
-    """The shards of each order that a look at the store makes."""
+    """Run the loop once. Return the shards of each action."""
     await RevivalLoop(console.store, console.bus).sweep()
-    return [order.params["shards"] for order in await orders(console)]
+    return [action.params["shards"] for action in await actions_of_bdb(console)]
 
 
-async def told(console: Console, *types: str) -> list[Event]:
+async def events_of_types(console: Console, *types: str) -> list[Event]:
     async with console.store.read() as session:
         return [event for event in await events.page(session, newest_first=False) if event.type in types]
 
 
-async def over(console: Console) -> bool:
-    made = await orders(console)
-    return bool(made) and all(each.status not in actions.OPEN for each in made)
+async def is_over(console: Console) -> bool:
+    action_rows = await actions_of_bdb(console)
+    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
 
 
-async def failed_over(console: Console, agents: FakeAgents) -> None:
-    """Primary 1 died and replica 4 leads, by the engine's own election: nobody has written down the new roles yet."""
+async def elect_replica(console: Console, agents: FakeAgents) -> None:
+    """Let primary 1 die and the engine elect replica 4. The desired roles are not updated yet."""
     await pairs.die(console, agents, 1)
     agents.promoted.add(4)
     await pairs.observe(console, 4, role="master")
 
 
-async def test_a_dead_replica_comes_back(console: Console, agents: FakeAgents) -> None:
+async def test_a_dead_replica_is_restarted(console: Console, agents: FakeAgents) -> None:
     await pairs.die(console, agents, 4)
     async with running(console):
-        await until(lambda: over(console))
-    [order] = await orders(console)
-    assert (order.status, order.description, order.params["shards"]) == (
+        await until(lambda: is_over(console))
+    [action] = await actions_of_bdb(console)
+    assert (action.status, action.description, action.params["shards"]) == (
         "completed",
         "Recover 1 replica of shop",
         [4],
     )
     assert agents.running[2][4].role == "slave"
-    [event] = await told(console, "replica_revived")
-    assert (event.shard_uid, event.node_uid, event.action_uid) == (4, 2, order.uid)
+    [event] = await events_of_types(console, "replica_revived")
+    assert (event.shard_uid, event.node_uid, event.action_uid) == (4, 2, action.uid)
     assert event.description.startswith("Shard redis:4 recovered on node 2 as a replica and was in sync after ")
     back = await pairs.row(console, 4)
     assert (back.observed_status, back.observed_role, back.observed_link) == ("ok", "slave", "idle")
 
 
-async def test_a_lost_primary_comes_back_as_replica_once_it_is_in_sync(console: Console, agents: FakeAgents) -> None:
-    await failed_over(console, agents)
+async def test_a_lost_primary_is_restarted_as_a_replica(console: Console, agents: FakeAgents) -> None:
+    await elect_replica(console, agents)
     agents.behind = {1}
     async with running(console):
         await until(lambda: 1 not in agents.died)
         before = len(agents.commands)
         await until(lambda: len(agents.commands) > before + 4)
-        assert await told(console, "replica_revived") == [], "it runs, but it is not in sync"
+        assert await events_of_types(console, "replica_revived") == [], "it runs but is not in sync"
         agents.behind = set()
-        await until(lambda: over(console))
+        await until(lambda: is_over(console))
     assert agents.running[1][1].role == "slave"
-    assert len(await told(console, "replica_revived")) == 1
+    assert len(await events_of_types(console, "replica_revived")) == 1
     assert [(await pairs.row(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
 
 
-async def test_what_nobody_leads_stays_down(console: Console, agents: FakeAgents) -> None:
+async def test_shards_of_a_pair_without_a_primary_stay_down(console: Console, agents: FakeAgents) -> None:
     await pairs.die(console, agents, 1)
     assert await sweep(console) == [], "its replica is not promoted yet"
     await pairs.die(console, agents, 4)
-    assert await sweep(console) == [], "nobody is left"
+    assert await sweep(console) == [], "the pair has no primary"
     await pairs.die(console, agents, 5)
-    assert await sweep(console) == [[5]], "the other pair"
+    assert await sweep(console) == [[5]], "only the other pair"
     async with running(console):
-        await until(lambda: over(console))
-    assert (await orders(console))[0].status == "completed", "a pair that has nobody does not keep the others down"
+        await until(lambda: is_over(console))
+    assert (await actions_of_bdb(console))[0].status == "completed", "a pair without a primary does not block others"
     assert agents.died.keys() == {1, 4}
 
 
-async def test_a_primary_that_dies_before_the_start_is_not_replaced_by_an_empty_one(
+async def test_no_empty_shard_replaces_a_primary_that_dies_before_the_start(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
@@ -135,21 +135,21 @@ async def test_a_primary_that_dies_before_the_start_is_not_replaced_by_an_empty_
     await pairs.die(console, agents, 1)
     before = agents.calls.count(("start", 2))
     async with running(console):
-        await until(lambda: over(console))
+        await until(lambda: is_over(console))
     assert agents.died.keys() == {1, 4}
     assert agents.calls.count(("start", 2)) == before
-    [event] = await told(console, "replica_revival_failed")
+    [event] = await events_of_types(console, "replica_revival_failed")
     assert event.description == "Some replicas were not recovered: The primary of shard redis:4 is down."
 
 
-async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
+async def test_a_failed_start_is_reported_and_retried_later(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agents.refuse = {4: "port 20004 is in use"}
     await pairs.die(console, agents, 4)
     async with running(console):
-        await until(lambda: over(console))
-    [event] = await told(console, "replica_revival_failed")
+        await until(lambda: is_over(console))
+    [event] = await events_of_types(console, "replica_revival_failed")
     assert (
         event.description
         == "Some replicas were not recovered: Shard redis:4 could not be started: port 20004 is in use."
@@ -160,33 +160,35 @@ async def test_a_start_that_fails_is_told_and_not_tried_again_at_once(
     agents.refuse = {}
     assert len(await sweep(console)) == 2
     async with running(console):
-        await until(lambda: over(console))
-    assert len(await told(console, "replica_revived")) == 1
+        await until(lambda: is_over(console))
+    assert len(await events_of_types(console, "replica_revived")) == 1
 
 
-async def test_a_shard_that_lives_after_all_is_not_removed(console: Console, agents: FakeAgents) -> None:
-    """The agent said it was dead, and then that it was not: a look that is late must not cost data."""
+async def test_a_shard_that_is_alive_is_not_removed(console: Console, agents: FakeAgents) -> None:
+    """The agent first reported it as dead. An outdated report must not lose data."""
 
-    class Late(FakeAgents):
+    class LateAgents(FakeAgents):
         async def shards(self, node: Any) -> Any:
             return [
                 report.model_copy(update={"state": "died", "detail": "killed"}) for report in await agents.shards(node)
             ]
 
-    late = Late()
+    late = LateAgents()
     late.running = agents.running
     await pairs.observe(console, 4, status="down")
     await RevivalLoop(console.store, console.bus).sweep()
-    [order] = await orders(console)
-    outcome = await Revive(console.store, late).step(order)
+    [action] = await actions_of_bdb(console)
+    outcome = await Revive(console.store, late).step(action)
     assert outcome.unreachable == "shard redis:4 was not removed: it is running"
     assert 4 in agents.running[2]
 
 
-async def test_one_whose_database_is_deleted_while_it_starts_is_ended(console: Console, agents: FakeAgents) -> None:
-    """The removal loop came by while the start was on its way, and found nothing yet."""
+async def test_a_shard_is_stopped_if_its_database_is_deleted_during_the_start(
+    console: Console, agents: FakeAgents
+) -> None:
+    """The removal loop ran during the start and found no process yet."""
 
-    class Slow(FakeAgents):
+    class SlowAgents(FakeAgents):
         async def start(self, node: Any, request: Any) -> Any:
             async with console.store.begin() as session:
                 for row in await shards.of_bdb(session, pairs.BDB):
@@ -195,18 +197,16 @@ async def test_one_whose_database_is_deleted_while_it_starts_is_ended(console: C
 
     await pairs.die(console, agents, 4)
     await sweep(console)
-    [order] = await orders(console)
-    slow = Slow()
+    [action] = await actions_of_bdb(console)
+    slow = SlowAgents()
     slow.__dict__.update(agents.__dict__)
-    await Revive(console.store, slow).step(order)
+    await Revive(console.store, slow).step(action)
     assert ("start", 2) in agents.calls
     assert 4 not in agents.running[2]
 
 
 @pytest.mark.parametrize("columns", [{"health": "down"}, {"agent_status": "lost"}])
-async def test_nodes_that_are_away_are_waited_for(
-    console: Console, agents: FakeAgents, columns: dict[str, str]
-) -> None:
+async def test_unreachable_nodes_are_waited_for(console: Console, agents: FakeAgents, columns: dict[str, str]) -> None:
     await pairs.die(console, agents, 4)
     await pairs.node_is(console, 2, **columns)
     assert await sweep(console) == []
@@ -214,59 +214,65 @@ async def test_nodes_that_are_away_are_waited_for(
     assert await sweep(console) == [[4]]
 
 
-async def test_it_is_ordered_once_by_however_many_consoles_and_waits_for_other_actions(
-    console: Console, agents: FakeAgents
-) -> None:
+async def test_several_consoles_request_one_revival_after_other_actions(console: Console, agents: FakeAgents) -> None:
     async with console.store.begin() as session:
         session.info["locked"] = True
         other = queue.start(session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60))
     await pairs.die(console, agents, 4)
     await RevivalLoop(console.store, console.bus).sweep()
-    assert [order.name for order in await orders(console)] == ["SMUpdateBDB"]
+    assert [action.name for action in await actions_of_bdb(console)] == ["SMUpdateBDB"]
     async with console.store.begin() as session:
         (await session.get_one(Action, other.uid)).status = "completed"
     await asyncio.gather(*(RevivalLoop(console.store, console.bus).sweep() for _ in range(8)))
-    assert [order.name for order in await orders(console)].count(revival.NAME) == 1
+    assert [action.name for action in await actions_of_bdb(console)].count(revival.NAME) == 1
 
 
-async def test_one_that_is_promoted_meanwhile_is_not_called_a_replica(console: Console, agents: FakeAgents) -> None:
+async def test_a_shard_promoted_during_its_revival_is_not_reported_as_replica(
+    console: Console, agents: FakeAgents
+) -> None:
     agents.behind = {4}
     await pairs.die(console, agents, 4)
     async with running(console):
         await until(lambda: 4 not in agents.died)
         agents.promoted.add(4)
         await pairs.observe(console, 4, status="ok", role="master")
-        await until(lambda: over(console))
+        await until(lambda: is_over(console))
     assert (await pairs.row(console, 4)).observed_role == "master"
-    assert [event.shard_uid for event in await told(console, "replica_revived") if event.shard_uid == 4] == []
+    assert [
+        event.shard_uid for event in await events_of_types(console, "replica_revived") if event.shard_uid == 4
+    ] == []
 
 
-async def test_killed_at_every_step_it_ends_well(console: Console, agents: FakeAgents, sampling: Sampling) -> None:
-    for step in sampling.kill_steps(36, 100):  # before every call and every transaction; behind one is before the next
+async def test_killed_at_every_step_a_revival_completes(
+    console: Console, agents: FakeAgents, sampling: Sampling
+) -> None:
+    for step in sampling.kill_steps(
+        36, 100
+    ):  # before every call and every transaction; a step after one is a step before the next
         async with console.store.begin() as session:
-            for order in await actions.recent(session):
-                await session.delete(order)
+            for action in await actions.recent(session):
+                await session.delete(action)
         await pairs.die(console, agents, 4, 5)
         gate = Gate(step)
         async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
             finished, killed = (
-                asyncio.create_task(until(lambda: over(console))),
+                asyncio.create_task(until(lambda: is_over(console))),
                 asyncio.create_task(gate.reached.wait()),
             )
             await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
-            came_through = finished.done()
+            completed = finished.done()
             finished.cancel()
             killed.cancel()
         async with console.store.begin() as session:
-            for order in await actions.recent(session):
-                order.lease_until = None
+            for action in await actions.recent(session):
+                action.lease_until = None
         async with running(console, instance="test" if step % 2 else "another"):
-            await until(lambda: over(console))
-        [order] = await orders(console)
-        assert (order.status, order.error) == ("completed", ""), f"killed at step {step}"
+            await until(lambda: is_over(console))
+        [action] = await actions_of_bdb(console)
+        assert (action.status, action.error) == ("completed", ""), f"killed at step {step}"
         assert not agents.died
         assert {(await pairs.row(console, uid)).observed_status for uid in (4, 5)} == {"ok"}
-        if came_through:
+        if completed:
             assert step > 8
             return
-    raise AssertionError("it never came through")
+    raise AssertionError("the operation never completed")

@@ -1,4 +1,4 @@
-"""A primary that was replaced while it was out of sight follows the one that replaced it."""
+"""A primary that was replaced while it was unreachable becomes a replica of the promoted one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from shardboard.state.shards import Shard
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
-async def replaced(console: Console) -> None:
-    """Replica 2 was promoted; primary 1 thaws and knows nothing of it."""
+async def replace_primary(console: Console) -> None:
+    """Promote replica 2, and let primary 1 thaw without noticing the promotion."""
     async with console.store.begin() as session:
         first, second = await session.get_one(Shard, 1), await session.get_one(Shard, 2)
         first.role, second.role = "slave", "master"
@@ -33,12 +33,12 @@ async def sweep(console: Console) -> Sequence[Action]:
         return await actions.of_bdb(session, pairs.BDB)
 
 
-async def test_it_is_told_to_follow(console: Console, agents: FakeAgents) -> None:
+async def test_a_stale_primary_is_demoted(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents, 1, sharding=False)
     assert await sweep(console) == []
-    await replaced(console)
-    [order] = await sweep(console)
-    assert (order.name, order.params) == (stale_primaries.NAME, {"shards": [1]})
+    await replace_primary(console)
+    [action] = await sweep(console)
+    assert (action.name, action.params) == (stale_primaries.NAME, {"shards": [1]})
     assert len(await sweep(console)) == 1, "once"
     loop = ActionLoop(console.store, console.bus, {stale_primaries.NAME: Demote(console.store, agents)}, "test")
     task = asyncio.create_task(loop.run())
@@ -60,14 +60,14 @@ async def test_it_is_told_to_follow(console: Console, agents: FakeAgents) -> Non
     assert len(await sweep(console)) == 1, "nothing is left to do"
 
 
-async def test_in_cluster_mode_the_engine_does_it(console: Console, agents: FakeAgents) -> None:
+async def test_in_cluster_mode_the_demotion_is_left_to_the_engine(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents, 1, sharding=True)
-    await replaced(console)
+    await replace_primary(console)
     assert await sweep(console) == []
 
 
-async def test_an_only_primary_is_not_stale(console: Console, agents: FakeAgents) -> None:
+async def test_the_only_running_primary_is_not_stale(console: Console, agents: FakeAgents) -> None:
     await pairs.active(console, agents, 1, sharding=False)
     await pairs.observe(console, 2, role="master")
     await pairs.observe(console, 1, status="down")
-    assert await sweep(console) == [], "the one on record is down: whoever acts as primary is all there is"
+    assert await sweep(console) == [], "the recorded primary is down, so the acting one is the only copy"

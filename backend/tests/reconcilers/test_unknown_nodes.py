@@ -1,4 +1,4 @@
-"""What is done about nodes that are in a database's cluster and not of it, and when nothing is."""
+"""How nodes that do not belong to the cluster of a database are handled, and when they are ignored."""
 
 from datetime import timedelta
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Unkno
     async with console.store.begin() as session:
         for row in await shards.of_bdb(session, pairs.BDB):
             row.observed_status = "ok"
-    sees(agents)
+    set_cluster_nodes(agents)
     made = UnknownNodesLoop(console.store, console.bus, agents)
     await made.sweep()
     agents.commands.clear()
@@ -39,44 +39,46 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Unkno
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    told = SimpleNamespace(now=1000.0)
+    clock_state = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(
-        lasting_alarms, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=lambda: told.now))
+        lasting_alarms,
+        "asyncio",
+        SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=lambda: clock_state.now)),
     )
-    return told
+    return clock_state
 
 
-def sees(agents: FakeAgents, *foreign: str, ranges: tuple[str, ...] = RANGES) -> None:
-    """What primaries say of their cluster: the three pairs, and lines of others."""
+def set_cluster_nodes(agents: FakeAgents, *foreign: str, ranges: tuple[str, ...] = RANGES) -> None:
+    """Set what shards report as CLUSTER NODES: the three pairs and the foreign lines."""
     own = [f"{uid:040x} 10.0.0.{uid}:1@2 master - 0 0 {uid} connected {ranges[uid - 1]}" for uid in (1, 2, 3)]
     own += [f"{uid:040x} 10.0.0.{uid}:1@2 slave {uid - 3:040x} 0 0 {uid} connected" for uid in (4, 5, 6)]
     for uid in range(1, 7):
         agents.told[uid, "CLUSTER NODES"] = "".join(f"{line}\n" for line in (*own, *foreign))
 
 
-def line(slots: str = "", flags: str = "master", engine_id: str = FOREIGN) -> str:
+def node_line(slots: str = "", flags: str = "master", engine_id: str = FOREIGN) -> str:
     return f"{engine_id} 10.9.9.9:7000@17000 {flags} - 0 0 9 connected {slots}".strip()
 
 
-def forgotten(agents: FakeAgents) -> list[tuple[int, str]]:
-    """Which shards were told to forget whom."""
+def forget_commands(agents: FakeAgents) -> list[tuple[int, str]]:
+    """Return (shard uid, engine id) of each CLUSTER FORGET command."""
     return sorted((uid, argv[2]) for uid, argv in agents.commands if argv[:2] == ("CLUSTER", "FORGET"))
 
 
-def given(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
+def added_slots(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
     return [(uid, argv[2:]) for uid, argv in agents.commands if argv[:2] == ("CLUSTER", "ADDSLOTSRANGE")]
 
 
-def forgets(agents: FakeAgents, monkeypatch: pytest.MonkeyPatch, ranges: tuple[str, ...]) -> None:
-    """The engines forget whom they are told to, and have these slots then."""
+def change_slots_on_forget(agents: FakeAgents, monkeypatch: pytest.MonkeyPatch, ranges: tuple[str, ...]) -> None:
+    """Let a CLUSTER FORGET command change the slot ranges of the primaries to `ranges`."""
     execute = agents._execute
 
-    def told(node: NodeRef, command: ShardCommand) -> CommandResult:
+    def set_nodes_on_forget(node: NodeRef, command: ShardCommand) -> CommandResult:
         if command.argv[:2] == ["CLUSTER", "FORGET"]:
-            sees(agents, ranges=ranges)
+            set_cluster_nodes(agents, ranges=ranges)
         return execute(node, command)
 
-    monkeypatch.setattr(agents, "_execute", told)
+    monkeypatch.setattr(agents, "_execute", set_nodes_on_forget)
 
 
 async def alarms(console: Console) -> list[Event]:
@@ -84,23 +86,23 @@ async def alarms(console: Console) -> list[Event]:
         return [each for each in await events.page(session, newest_first=False) if each.type == UNKNOWN_NODE]
 
 
-async def test_where_all_are_known_nothing_is_done(
+async def test_nothing_happens_if_all_nodes_are_known(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    sees(agents, line(flags="handshake"), line(flags="master,noaddr"))
+    set_cluster_nodes(agents, node_line(flags="handshake"), node_line(flags="master,noaddr"))
     await loop.sweep()
     assert {argv for _, argv in agents.commands} == {("CLUSTER", "NODES")}
     assert await alarms(console) == []
 
 
-async def test_one_is_forgotten_by_all_and_told_until_it_is_gone(
+async def test_an_unknown_node_is_forgotten_and_keeps_an_alarm_open(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop, clock: SimpleNamespace
 ) -> None:
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     for _ in range(3):
         await loop.sweep()
-    assert forgotten(agents) == sorted([(uid, FOREIGN) for uid in range(1, 7)] * 3)
-    assert given(agents) == []
+    assert forget_commands(agents) == sorted([(uid, FOREIGN) for uid in range(1, 7)] * 3)
+    assert added_slots(agents) == []
     [alarm] = await alarms(console)
     assert (alarm.severity, alarm.source, alarm.bdb_uid, alarm.ended_at) == ("ERROR", "bdb", pairs.BDB, None)
     assert alarm.description == (
@@ -108,10 +110,10 @@ async def test_one_is_forgotten_by_all_and_told_until_it_is_gone(
         "The shards were made to forget it. This is repeated if it returns. "
         "Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."
     )
-    sees(agents)
+    set_cluster_nodes(agents)
     clock.now += GONE_SECONDS
     await loop.sweep()
-    assert (await alarms(console))[0].ended_at is None, "a node that was forgotten can be back after a minute"
+    assert (await alarms(console))[0].ended_at is None, "a forgotten node can return after a minute"
     clock.now += 1
     await loop.sweep()
     [alarm] = await alarms(console)
@@ -119,29 +121,31 @@ async def test_one_is_forgotten_by_all_and_told_until_it_is_gone(
     assert alarm.details["open"] is False
 
 
-async def test_slots_that_it_took_are_taken_back(
+async def test_slots_of_an_unknown_node_are_taken_back(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sees(agents, line("0-99"), ranges=("100-5460", *RANGES[1:]))
-    forgets(agents, monkeypatch, ("100-5460", *RANGES[1:]))
+    set_cluster_nodes(agents, node_line("0-99"), ranges=("100-5460", *RANGES[1:]))
+    change_slots_on_forget(agents, monkeypatch, ("100-5460", *RANGES[1:]))
     await loop.sweep()
-    assert given(agents) == [(1, ("0", "99"))]
+    assert added_slots(agents) == [(1, ("0", "99"))]
     assert (1, ("CLUSTER", "BUMPEPOCH")) in agents.commands
     [alarm] = await alarms(console)
     assert "and owned slots 0–99. " in alarm.description
     assert "Slots 0–99 were reclaimed; their keys were lost." in alarm.description
     assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     await loop.sweep()
-    assert (await alarms(console))[0].details["slots"] == "0-99", "what it took is told for as long as it is there"
+    assert (await alarms(console))[0].details["slots"] == "0-99", (
+        "the slots that it took are reported while it is present"
+    )
 
 
-async def test_while_the_database_is_changed_slots_are_left_where_they_are(
+async def test_slots_are_not_taken_back_during_an_action(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who moves slots knows best; the alarm says what was taken, and the next look sees to the rest."""
-    sees(agents, line("0-99"), ranges=("100-5460", *RANGES[1:]))
-    forgets(agents, monkeypatch, ("100-5460", *RANGES[1:]))
+    """The action may move these slots. The alarm reports what was taken, and the next poll takes it back."""
+    set_cluster_nodes(agents, node_line("0-99"), ranges=("100-5460", *RANGES[1:]))
+    change_slots_on_forget(agents, monkeypatch, ("100-5460", *RANGES[1:]))
     async with console.store.begin() as session:
         await cluster.load_for_update(session)
         action = queue.start(
@@ -149,26 +153,28 @@ async def test_while_the_database_is_changed_slots_are_left_where_they_are(
         )
     for _ in range(2):
         await loop.sweep()
-        assert (len(forgotten(agents)), given(agents)) == (6, [])
+        assert (len(forget_commands(agents)), added_slots(agents)) == (6, [])
         [alarm] = await alarms(console)
         assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "")
     async with console.store.begin() as session:
         ended = await actions.by_uid(session, action.uid)
         assert ended is not None
         ended.status = "completed"
-    await UnknownNodesLoop(console.store, console.bus, agents).sweep()  # of another console, even
-    assert given(agents) == [(1, ("0", "99"))]
+    await UnknownNodesLoop(console.store, console.bus, agents).sweep()  # this also works for another console
+    assert added_slots(agents) == [(1, ("0", "99"))]
     [alarm] = await alarms(console)
     assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
     assert "Slots 0–99 were taken back" in alarm.description
 
 
-async def test_what_an_agent_runs_is_left_alone(console: Console, agents: FakeAgents, loop: UnknownNodesLoop) -> None:
-    """A store that was restored from an older copy does not know its newest shards, which hold data."""
+async def test_a_node_that_an_agent_runs_is_left_alone(
+    console: Console, agents: FakeAgents, loop: UnknownNodesLoop
+) -> None:
+    """A store that was restored from an older copy does not contain its newest shards, which hold data."""
     agents.running[2][77] = ShardSpec(uid=77, bdb_uid=1, engine_id=FOREIGN, port=20077, bus_port=25077, role="master")
-    sees(agents, line("0-99"), ranges=("100-5460", *RANGES[1:]))
+    set_cluster_nodes(agents, node_line("0-99"), ranges=("100-5460", *RANGES[1:]))
     await loop.sweep()
-    assert (forgotten(agents), given(agents)) == ([], [])
+    assert (forget_commands(agents), added_slots(agents)) == ([], [])
     [alarm] = await alarms(console)
     assert (
         "It was not removed: the agent of node 2 runs it, and this store, which may be an older copy"
@@ -176,25 +182,25 @@ async def test_what_an_agent_runs_is_left_alone(console: Console, agents: FakeAg
     )
 
 
-async def test_what_was_there_at_the_first_look_is_left_alone(
+async def test_a_node_that_was_present_at_the_first_poll_is_left_alone(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    """It may be a shard on a node of which an older copy of the store knows neither."""
-    sees(agents, line("0-99"), ranges=("100-5460", *RANGES[1:]))
+    """It may be a shard that an older copy of the store does not contain, on a node that it does not contain either."""
+    set_cluster_nodes(agents, node_line("0-99"), ranges=("100-5460", *RANGES[1:]))
     started = UnknownNodesLoop(console.store, console.bus, agents)
     for _ in range(2):
         await started.sweep()
-        assert (forgotten(agents), given(agents)) == ([], [])
+        assert (forget_commands(agents), added_slots(agents)) == ([], [])
     [alarm] = await alarms(console)
     assert "It was not removed: it was a member before this console started, and this store may be" in alarm.description
-    sees(agents)
+    set_cluster_nodes(agents)
     await started.sweep()
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     await started.sweep()
-    assert len(forgotten(agents)) == 6, "it was gone, and came back"
+    assert len(forget_commands(agents)) == 6, "it disappeared and returned"
 
 
-async def test_in_a_database_that_was_seen_in_the_making_nobody_else_has_been(
+async def test_a_node_in_a_new_database_is_forgotten_at_the_first_poll(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
     started = UnknownNodesLoop(console.store, console.bus, agents)
@@ -203,39 +209,39 @@ async def test_in_a_database_that_was_seen_in_the_making_nobody_else_has_been(
             bdb = await bdbs.by_uid(session, 1)
             assert bdb is not None
             bdb.status = status
-        sees(agents, line())
+        set_cluster_nodes(agents, node_line())
         await started.sweep()
-    assert len(forgotten(agents)) == 6
+    assert len(forget_commands(agents)) == 6
 
 
-async def test_of_who_does_not_answer_nothing_is_known(
+async def test_a_shard_that_does_not_answer_confirms_nothing(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
     started = UnknownNodesLoop(console.store, console.bus, agents)
     agents.unreachable = {1, 2, 3}
     await started.sweep()
     agents.unreachable = {3}
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     await started.sweep()
-    assert forgotten(agents) == [], "nobody had said that it was not there before"
+    assert forget_commands(agents) == [], "no shard had confirmed that it was absent before"
     await loop.sweep()
-    assert {uid for uid, _ in forgotten(agents)} == {1, 2, 4, 6}, "who is out of reach keeps nobody from it"
+    assert {uid for uid, _ in forget_commands(agents)} == {1, 2, 4, 6}, "an unreachable shard does not prevent this"
 
 
-@pytest.mark.parametrize("dead", [line(flags="slave,fail"), line().replace(" connected", " disconnected")])
-async def test_a_dead_one_without_slots_is_nobody_to_worry_about(
+@pytest.mark.parametrize("dead", [node_line(flags="slave,fail"), node_line().replace(" connected", " disconnected")])
+async def test_a_dead_node_without_slots_is_ignored(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop, dead: str
 ) -> None:
-    """A shard that was removed while somebody could not be told, who may not believe yet that it is dead."""
-    sees(agents, dead)
+    """It is a removed shard that an unreachable shard could not forget and may still see as alive."""
+    set_cluster_nodes(agents, dead)
     await loop.sweep()
-    assert (forgotten(agents), await alarms(console)) == ([], [])
+    assert (forget_commands(agents), await alarms(console)) == ([], [])
 
 
-async def test_a_shard_that_was_started_since_the_store_was_read_is_none(
+async def test_a_shard_started_after_the_store_was_read_is_known(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     find = unknown_nodes.unknown_nodes.find
 
     async def slow(*arguments: object) -> object:
@@ -247,42 +253,42 @@ async def test_a_shard_that_was_started_since_the_store_was_read_is_none(
 
     monkeypatch.setattr(unknown_nodes.unknown_nodes, "find", slow)
     await loop.sweep()
-    assert (forgotten(agents), await alarms(console)) == ([], [])
+    assert (forget_commands(agents), await alarms(console)) == ([], [])
 
 
-async def test_it_says_what_encryption_means_for_it(
+async def test_the_alarm_text_depends_on_encryption(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
     async with console.store.begin() as session:
         bdb = await bdbs.by_uid(session, 1)
         assert bdb is not None
         bdb.shard_certificates = {"ca": ""}
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     await loop.sweep()
     assert (await alarms(console))[0].description.endswith("Its operator has private keys of this database.")
 
 
-async def test_another_console_goes_on_with_it(
+async def test_another_console_continues_the_alarm(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop, clock: SimpleNamespace
 ) -> None:
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     await loop.sweep()
-    next_one = UnknownNodesLoop(console.store, console.bus, agents)
-    await next_one.sweep()
+    next_console = UnknownNodesLoop(console.store, console.bus, agents)
+    await next_console.sweep()
     assert len(await alarms(console)) == 1
-    sees(agents)
-    last = UnknownNodesLoop(console.store, console.bus, agents)
-    await last.sweep()
+    set_cluster_nodes(agents)
+    last_console = UnknownNodesLoop(console.store, console.bus, agents)
+    await last_console.sweep()
     clock.now += GONE_SECONDS + 1
-    await last.sweep()
+    await last_console.sweep()
     [alarm] = await alarms(console)
     assert alarm.ended_at is not None
 
 
-async def test_who_looks_for_other_alarms_leaves_it_open(
+async def test_the_alarm_collector_leaves_the_alarm_open(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    sees(agents, line())
+    set_cluster_nodes(agents, node_line())
     await loop.sweep()
     collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), agents, dict)
     await collector.resume()

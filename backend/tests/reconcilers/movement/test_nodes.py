@@ -1,10 +1,10 @@
-"""What the removal of a node leaves behind: nothing that it has had opens anything."""
+"""After the removal of a node, no certificate or key of the node gives access."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from backend.tests.reconcilers.loops import ADMIN, created, rows, running
-from backend.tests.reconcilers.test_certificates import stored
+from backend.tests.reconcilers.loops import ADMIN, create_active_database, running, shard_rows
+from backend.tests.reconcilers.test_certificates import stored_certificates
 from backend.tests.shards import until
 
 from shardboard.agent import key
@@ -23,52 +23,52 @@ async def remove(console: Console, uid: int) -> None:
     async with console.store.begin() as session:
         await service.remove(session, uid, ADMIN)
 
-    async def is_gone() -> bool:
+    async def is_removed() -> bool:
         async with console.store.read() as session:
             return await nodes.by_uid(session, uid) is None
 
     async with running(console):
-        await until(is_gone)
+        await until(is_removed)
 
 
-async def test_its_certificates_are_refused_and_databases_get_other_authorities(
+async def test_certificates_of_a_removed_node_are_refused_and_cas_replaced(
     console: Console, agents: FakeAgents
 ) -> None:
-    lone = {"shards_count": 1, "sharding": False, "replication": False}
-    uid = await created(console, **lone)
-    clear = await created(console, "clear", data_internode_encryption=False, **lone)
-    used = {row.node_uid for each in (uid, clear) for row in await rows(console, each)}
-    left = max({1, 2, 3} - used)
-    agents.requests = {left: key.fresh()[1]}
-    agents.ends = {left: NOW + timedelta(days=1)}
+    single_shard = {"shards_count": 1, "sharding": False, "replication": False}
+    uid = await create_active_database(console, **single_shard)
+    unencrypted = await create_active_database(console, "unencrypted", data_internode_encryption=False, **single_shard)
+    used_nodes = {row.node_uid for each in (uid, unencrypted) for row in await shard_rows(console, each)}
+    removed_node = max({1, 2, 3} - used_nodes)
+    agents.requests = {removed_node: key.fresh()[1]}
+    agents.ends = {removed_node: NOW + timedelta(days=1)}
     loop = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
-    await loop.look(NOW)  # renewed: it had two
-    await remove(console, left)
+    await loop.look(NOW)  # this renews the certificate, so the node has had two
+    await remove(console, removed_node)
     async with console.store.read() as session:
         refused = await issued_certificates.refused(session)
-        assert {f"{left:x}", agents.serials[left]} == refused
-        [told] = [each for each in await events.page(session, newest_first=False) if each.type == "node_removed"]
-    assert told.description.endswith("The 1 encrypted database will no longer trust its certificates.")
-    assert (await stored(console, uid)).replacing == "announced"
-    assert (await stored(console, uid)).left != ""
+        assert {f"{removed_node:x}", agents.serials[removed_node]} == refused
+        [event] = [each for each in await events.page(session, newest_first=False) if each.type == "node_removed"]
+    assert event.description.endswith("The 1 encrypted database will no longer trust its certificates.")
+    assert (await stored_certificates(console, uid)).replacing == "announced"
+    assert (await stored_certificates(console, uid)).left != ""
     with pytest.raises(AssertionError):
-        await stored(console, clear)
-    assert not console.authority.refuse(set()), "not before the loop has looked"
+        await stored_certificates(console, unencrypted)
+    assert not console.authority.refuse(set()), "the loop has not refused it yet"
     await loop.refuse()
-    assert not console.authority.refuse(refused), "it did that"
+    assert not console.authority.refuse(refused), "the loop has already refused it"
 
 
-async def test_a_node_that_is_removed_meanwhile_is_given_nothing(console: Console, agents: FakeAgents) -> None:
+async def test_a_node_removed_during_a_renewal_gets_no_certificate(console: Console, agents: FakeAgents) -> None:
     agents.requests = {3: key.fresh()[1]}
     agents.ends = {3: NOW + timedelta(days=1)}
     loop = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
-    ask = agents.request_certificate
+    original = agents.request_certificate
 
-    async def removed_meanwhile(node: object) -> str:
+    async def remove_node_first(node: object) -> str:
         await remove(console, 3)
-        return await ask(node)  # type: ignore[arg-type]
+        return await original(node)  # type: ignore[arg-type]
 
-    agents.request_certificate = removed_meanwhile  # type: ignore[method-assign,assignment]
+    agents.request_certificate = remove_node_first  # type: ignore[method-assign,assignment]
     await loop.look(NOW)
     assert agents.given == []
     async with console.store.read() as session:
