@@ -1,4 +1,4 @@
-"""A real cluster for scenarios: console, three agents and Valkey processes on loopback addresses of this run's own."""
+"""A real cluster for scenarios: console, three agents and Valkey processes on loopback addresses that only this run uses."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ from shardboard.local import LocalCluster, private_cluster
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Started once for the tests of a file."""
+    """Cluster that is started once per test file."""
     with databases.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def without_leftovers(cluster: LocalCluster) -> Iterator[None]:
-    """A test that failed half-way leaves nothing behind for the next one, or its own second run, to stumble over."""
+    """Delete what a failed test left behind, so that it does not affect the next test or a rerun."""
     yield
-    databases.delete_all(cluster)
-    databases.delete_access(cluster)
+    databases.delete_databases(cluster)
+    databases.delete_users_and_roles(cluster)

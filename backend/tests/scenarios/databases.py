@@ -1,4 +1,4 @@
-"""What scenarios do with databases over REST, and how they look at what is really there."""
+"""Operations of scenarios on databases over REST, and helpers to inspect the real processes and files."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,25 +13,25 @@ from shardboard.agent.render import ADMIN
 from shardboard.local import LocalCluster, ok
 
 POLL_SECONDS = 0.15
-"""A look is a request that takes some 7 ms of processor, and several scenarios wait at a time."""
+"""Pause between polls. A poll is a request that takes about 7 ms of CPU time, and several scenarios wait at a time."""
 STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
 
 
 @contextmanager
-def running(made: LocalCluster) -> Iterator[LocalCluster]:
-    """With its console and its agents, until the end of the block."""
-    made.poll_seconds = POLL_SECONDS
+def running(cluster: LocalCluster) -> Iterator[LocalCluster]:
+    """Run the console and the agents until the end of the block."""
+    cluster.poll_seconds = POLL_SECONDS
     try:
-        made.start_console()
-        made.start_agents()
-        yield made
+        cluster.start_console()
+        cluster.start_agents()
+        yield cluster
     finally:
-        made.stop()
-        made.kill_shards()
+        cluster.stop()
+        cluster.kill_shards()
 
 
-def body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, Any]:
-    """The JSON to create a database with."""
+def request_body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, Any]:
+    """Return the JSON body that creates a database."""
     return {
         "name": f"db-{shards}",
         "memory_size": 300_000_000,
@@ -49,22 +49,22 @@ def body(shards: int, *, replication: bool = False, **more: Any) -> dict[str, An
 
 
 def use_engine(cluster: LocalCluster, engine: str) -> None:
-    """Agents that start that engine from now on."""
+    """Restart the agents so that they start shards with this engine."""
     cluster.environment["SHARDBOARD_ENGINE"] = engine
     for address in cluster.addresses:
         cluster.kill(address)
-    cluster.until(lambda: not cluster.connected(), "the agents' end is not noticed")
+    cluster.until(lambda: not cluster.connected(), "killed agents still count as connected")
     cluster.start_agents()
 
 
-def create(cluster: LocalCluster, wanted: dict[str, Any]) -> int:
-    """Uid of the new database, which is not active yet."""
-    uid: int = ok(cluster.api.post("/v1/bdbs", json=wanted))["uid"]
+def create(cluster: LocalCluster, fields: dict[str, Any]) -> int:
+    """Request a database. Return its uid; it is not active yet."""
+    uid: int = ok(cluster.api.post("/v1/bdbs", json=fields))["uid"]
     return uid
 
 
-def settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> dict[str, Any]:
-    """The database once its creation has ended, well or not."""
+def wait_until_settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> dict[str, Any]:
+    """Wait until the database is active or its creation has failed. Return it."""
     found: dict[str, Any] = {}
 
     def ended() -> bool:
@@ -76,32 +76,32 @@ def settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> dict[str, A
 
 
 def delete(cluster: LocalCluster, uid: int) -> None:
-    """Delete and wait until it is gone."""
+    """Delete the database and wait until it no longer exists."""
     ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
     cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
 
 
 BUILT_IN = 16
-"""Greatest uid that roles and lists of rules may have that nobody has added."""
+"""Highest uid of the built-in roles and ACLs."""
 
 
-def delete_access(cluster: LocalCluster) -> None:
-    """Users, roles and lists of rules that a test has added."""
+def delete_users_and_roles(cluster: LocalCluster) -> None:
+    """Delete the users, roles and ACLs that a test has added."""
     for path, kept in (("users", 1), ("roles", BUILT_IN), ("redis_acls", BUILT_IN)):
         for row in ok(cluster.api.get(f"/v1/{path}")):
             if row["uid"] > kept:
                 ok(cluster.api.delete(f"/v1/{path}/{row['uid']}"))
 
 
-def delete_all(cluster: LocalCluster) -> None:
-    """Delete whatever there is, with every agent up; what is busy is waited for."""
+def delete_databases(cluster: LocalCluster) -> None:
+    """Start all agents and delete all databases. Busy databases are waited for."""
     if "console" not in cluster.children:
         cluster.start_console()
-    left: list[int] = [row["uid"] for row in ok(cluster.api.get("/v1/bdbs"))]
-    if not left:
+    remaining: list[int] = [row["uid"] for row in ok(cluster.api.get("/v1/bdbs"))]
+    if not remaining:
         return
     cluster.start_agents()
-    for uid in left:
+    for uid in remaining:
         cluster.until(
             lambda uid=uid: cluster.api.delete(f"/v1/bdbs/{uid}").status_code in (200, 404),  # type: ignore[misc]
             f"database {uid} cannot be deleted",
@@ -116,46 +116,51 @@ def shard_directories(cluster: LocalCluster) -> list[Path]:
     return sorted(cluster.directory.glob("agents/*/shards/*"))
 
 
-def at(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[str, Any]:
-    """How a client reaches a shard itself, as another shard of its database does."""
+def connection_options(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a client that connects to the shard directly, as another shard of its database does."""
     directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
-    where = {"host": row["address"], "port": row["port"]}
+    options = {"host": row["address"], "port": row["port"]}
     if not sealed.is_sealed(directory):
-        return where
-    own = str(directory / sealed.IDENTITY)
-    seal = {"ssl": True, "ssl_ca_certs": str(directory / sealed.AUTHORITIES), "ssl_certfile": own, "ssl_keyfile": own}
-    return {**where, **seal, "ssl_check_hostname": False}
+        return options
+    identity = str(directory / sealed.IDENTITY)
+    tls = {
+        "ssl": True,
+        "ssl_ca_certs": str(directory / sealed.AUTHORITIES),
+        "ssl_certfile": identity,
+        "ssl_keyfile": identity,
+    }
+    return {**options, **tls, "ssl_check_hostname": False}
 
 
-def as_administrator(cluster: LocalCluster, row: Mapping[str, Any]) -> valkey.Valkey:
-    """A client of a shard itself who has the console's own password there."""
+def admin_client(cluster: LocalCluster, row: Mapping[str, Any]) -> valkey.Valkey:
+    """Return a client of the shard that is authenticated with the internal password of the database."""
     directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
     settings = dict(line.split(" ", 1) for line in (directory / "valkey.conf").read_text().splitlines() if " " in line)
-    password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # an engine writes the newer name
-    return valkey.Valkey(**at(cluster, row), username=ADMIN, password=password, socket_timeout=5)
+    password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # the engine writes the newer name
+    return valkey.Valkey(**connection_options(cluster, row), username=ADMIN, password=password, socket_timeout=5)
 
 
-def copied(cluster: LocalCluster, uid: int) -> None:
-    """Wait until every replica has confirmed what its primary holds by now: only that survives a kill of the primary."""
+def wait_until_replicated(cluster: LocalCluster, uid: int) -> None:
+    """Wait until every replica has confirmed all current data of its primary. Only that survives a kill of the primary."""
     for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")):
         if row["role"] == "master":
-            with valkey.Valkey(**at(cluster, row), socket_timeout=5) as client:
-                goal = client.info("replication")["master_repl_offset"]
+            with valkey.Valkey(**connection_options(cluster, row), socket_timeout=5) as client:
+                offset = client.info("replication")["master_repl_offset"]
                 cluster.until(
-                    lambda client=client, goal=goal: _confirmed(client) >= goal,  # type: ignore[misc]
-                    f"the replica of shard {row['uid']} stays behind",
+                    lambda client=client, offset=offset: _confirmed(client) >= offset,  # type: ignore[misc]
+                    f"the replica of shard {row['uid']} does not catch up",
                 )
 
 
 def _confirmed(client: "valkey.Valkey") -> int:
-    """The replication offset that every replica has; -1 without one."""
-    told = client.info("replication")
-    replicas = [told[f"slave{number}"] for number in range(told["connected_slaves"])]
+    """Return the replication offset that all replicas have reached, or -1 without a replica."""
+    replication = client.info("replication")
+    replicas = [replication[f"slave{number}"] for number in range(replication["connected_slaves"])]
     return min((each["offset"] for each in replicas if each["state"] == "online"), default=-1)
 
 
 def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 120) -> dict[int, float | None]:
-    """One metric of a database by second, from its first known one on, as the stream sends it at first."""
+    """Return a metric of a database by second, from its first known value on, as the stream sends it first."""
     with cluster.api.stream("GET", "/v1/stream", params={"topics": "bdbs", "history": seconds}) as reply:
         event = ""
         for line in reply.iter_lines():

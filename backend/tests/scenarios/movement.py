@@ -1,4 +1,4 @@
-"""What scenarios of movement share: a writer that knows what was acknowledged, ends of actions, and what engines remember."""
+"""Helpers for scenarios that move shards: a writer that records acknowledged writes, waits for actions, and cluster membership."""
 
 import threading
 from types import TracebackType
@@ -16,12 +16,12 @@ from shardboard.local import LocalCluster, LocalError, ok
 
 KEYS = 500
 CONFIRMED_MS = 20
-"""How long a write waits for a replica; while a node is down some have none."""
+"""Timeout of the wait for a replica. Some shards have no replica while a node is down."""
 
 
-def ended(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[str, Any]:
-    """The action once it has ended, well or not."""
-    assert action_uid, "nothing was ordered"
+def wait_for_end(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[str, Any]:
+    """Wait until the action has ended, successfully or not. Return it."""
+    assert action_uid, "no action was requested"
     found: dict[str, Any] = {}
 
     def over() -> bool:
@@ -32,47 +32,47 @@ def ended(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[
     return found
 
 
-def status(cluster: LocalCluster, action_uid: str) -> str:
-    """Of an action, as it is now."""
+def action_status(cluster: LocalCluster, action_uid: str) -> str:
+    """Return the current status of an action."""
     found: str = ok(cluster.api.get(f"/v2/actions/{action_uid}"))["status"]
     return found
 
 
-def under_way(cluster: LocalCluster) -> list[dict[str, Any]]:
-    """Actions that have not ended, those that the console orders by itself, too."""
+def open_actions(cluster: LocalCluster) -> list[dict[str, Any]]:
+    """Return the actions that have not ended, including those that the console started automatically."""
     return [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
 
 
-def refused_or_over(cluster: LocalCluster, reply: httpx.Response, action_uid: str, code: str) -> None:
-    """A reply that refuses with 409 and `code`, because the action is under way; or it is over by now, and was completed."""
+def check_rejected_or_completed(cluster: LocalCluster, reply: httpx.Response, action_uid: str, code: str) -> None:
+    """Check that the reply is 409 with `code` because the action is running, or that the action has completed by now."""
     if reply.status_code == 409:
         assert reply.json()["error_code"] == code
     else:
-        assert status(cluster, action_uid) == "completed", reply.text
+        assert action_status(cluster, action_uid) == "completed", reply.text
 
 
 def cancel(cluster: LocalCluster, action_uid: str) -> str:
-    """Ask an action to end early, and wait until it has: `cancelled`, or `completed` when it was over sooner."""
+    """Cancel an action and wait for its end. Return `cancelled`, or `completed` if it ended before."""
     reply = cluster.api.delete(f"/v1/actions/{action_uid}")
     assert reply.status_code == 200 or reply.json()["error_code"] == "not_running", reply.text
-    action = ended(cluster, action_uid)
+    action = wait_for_end(cluster, action_uid)
     assert action["status"] in ("cancelled", "completed"), action
     found: str = action["status"]
     return found
 
 
-def rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
+def shard_rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     return found
 
 
-def by_role(cluster: LocalCluster, uid: int, role: str) -> dict[int, str]:
-    """Node by pair."""
-    return {row["pair"]: row["node_uid"] for row in rows(cluster, uid) if row["role"] == role}
+def nodes_by_pair(cluster: LocalCluster, uid: int, role: str) -> dict[int, str]:
+    """Return the node of the shard with this role, by pair."""
+    return {row["pair"]: row["node_uid"] for row in shard_rows(cluster, uid) if row["role"] == role}
 
 
 def fill(cluster: LocalCluster, uid: int, megabytes: int) -> None:
-    """Some data to copy."""
+    """Write this amount of data, so that syncs have data to copy."""
     client = _client(cluster, uid)
     for number in range(megabytes):
         client.set(f"bulk:{number}", "x" * 2**20)
@@ -80,30 +80,30 @@ def fill(cluster: LocalCluster, uid: int, megabytes: int) -> None:
 
 
 def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: float) -> None:
-    """From now on a full copy of the data of these shards takes so long, however fast the machine."""
+    """Make each full sync from these shards take this long on any machine."""
     for row in shards:
-        with databases.as_administrator(cluster, row) as client:
+        with databases.admin_client(cluster, row) as client:
             assert client.dbsize() > 0
             client.config_set("rdb-key-save-delay", round(1e6 * seconds / client.dbsize()))
 
 
-def until_only_known(cluster: LocalCluster, uid: int) -> None:
-    """Wait until every engine of a database in cluster mode lists just the shards that there are."""
-    present = rows(cluster, uid)
+def wait_until_shards_agree(cluster: LocalCluster, uid: int) -> None:
+    """Wait until every engine of a database in cluster mode lists exactly the existing shards."""
+    present = shard_rows(cluster, uid)
     if len({row["pair"] for row in present}) < 2:
         return
 
     def agreed() -> bool:
-        present = rows(cluster, uid)
+        present = shard_rows(cluster, uid)
         addresses = {f"{row['address']}:{row['port']}" for row in present}
         return all(_listed(cluster, row) == addresses for row in present)
 
-    cluster.until(agreed, "the engines remember shards that are no more, or do not know all")
+    cluster.until(agreed, "the engines list removed shards or do not list all shards")
 
 
 def _listed(cluster: LocalCluster, row: dict[str, Any]) -> set[str]:
-    """Nobody when the shard does not answer: it may be about to go, or to come back."""
-    client = valkey.Valkey(**databases.at(cluster, row), socket_timeout=5, decode_responses=True)
+    """Return the members that the shard lists; empty if it does not answer because it is being removed or restarted."""
+    client = valkey.Valkey(**databases.connection_options(cluster, row), socket_timeout=5, decode_responses=True)
     try:
         return set(client.cluster("nodes"))
     except valkey.ValkeyError:
@@ -113,10 +113,10 @@ def _listed(cluster: LocalCluster, row: dict[str, Any]) -> set[str]:
 
 
 class Writer:
-    """Writes counters one after the other until told to stop, remembers what was acknowledged.
+    """Writes counters until the end of the block, and records acknowledged writes.
 
-    A handover loses nothing of that. A primary that is killed may take with it what no replica has: where one is, only what
-    was `confirmed` by a replica counts.
+    A planned failover loses no acknowledged write. A primary that is killed can lose writes that no replica has. If a test kills
+    one, it sets `confirmed`, and only writes that a replica has confirmed are recorded.
     """
 
     def __init__(self, cluster: LocalCluster, uid: int, *, confirmed: bool = False) -> None:
@@ -130,7 +130,7 @@ class Writer:
     def __enter__(self) -> "Writer":
         self._thread.start()
         try:
-            self._cluster.until(lambda: len(self._acknowledged) > 10, "nothing is written")
+            self._cluster.until(lambda: len(self._acknowledged) > 10, "no write is acknowledged")
         except BaseException:
             self._stop.set()
             raise
@@ -139,13 +139,13 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        gave_up = not self._thread.is_alive()
+        stopped_early = not self._thread.is_alive()
         self._stop.set()
         self._thread.join()
-        assert kind is not None or not gave_up, "the writer failed"
+        assert kind is not None or not stopped_early, "the writer failed"
 
     def lost(self) -> list[str]:
-        """Keys whose value is older than what was acknowledged."""
+        """Return the keys whose value is older than the last acknowledged write."""
         client = _client(self._cluster, self._uid)
         try:
             return [key for key, number in self._acknowledged.items() if int(client.get(key) or -1) < number]
@@ -170,19 +170,19 @@ class Writer:
 
 
 def _holder(client: Any, key: str) -> Any:
-    """The client of the shard that `key` was just written to; with one thread that is the same connection."""
+    """Return the connection that `key` was just written over. With one thread, it is always the same one."""
     if not isinstance(client, ValkeyCluster):
         return client
     return client.get_valkey_connection(client.get_node_from_key(key))
 
 
 def _client(cluster: LocalCluster, uid: int) -> Any:
-    present = rows(cluster, uid)
+    present = shard_rows(cluster, uid)
     primary = next(row for row in present if row["role"] == "master")
     if len({row["pair"] for row in present}) == 1:
-        return valkey.Valkey(**databases.at(cluster, primary), socket_timeout=5, decode_responses=True)
+        return valkey.Valkey(**databases.connection_options(cluster, primary), socket_timeout=5, decode_responses=True)
     return ValkeyCluster(
-        **databases.at(cluster, primary),
+        **databases.connection_options(cluster, primary),
         socket_timeout=5,
         decode_responses=True,
         retry=Retry(ConstantBackoff(0.05), 3),

@@ -1,4 +1,4 @@
-"""Several things go wrong at once, and it ends well: what was acknowledged survives, what was begun ends, the story is true."""
+"""Several failures at once: acknowledged writes survive, started actions end, and the event log is correct."""
 
 import importlib.machinery
 import importlib.util
@@ -21,50 +21,50 @@ KEYS = 500
 
 
 @pytest.mark.slow
-def test_both_nodes_of_a_pair_are_killed_and_its_data_come_back_from_disk(cluster: LocalCluster) -> None:
-    """Nobody is left to promote: the primary starts again from its append-only file, its replica copies it anew."""
+def test_a_pair_without_living_nodes_recovers_from_disk(cluster: LocalCluster) -> None:
+    """Without a replica to promote, the primary restarts from its append-only file, and its replica copies it again."""
     always = {"data_persistence": "aof", "aof_policy": "appendfsync-always"}
-    uid = databases.create(cluster, databases.body(1, replication=True, **always))
-    assert databases.settled(cluster, uid)["status"] == "active"
+    uid = databases.create(cluster, databases.request_body(1, replication=True, **always))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     _write(cluster, uid)
     held = _rows(cluster, uid)
     for row in held:
         cluster.kill_node(row["address"])
     cluster.start_agents()
-    cluster.until(lambda: _whole(cluster, uid), "the pair does not come back", 120)
+    cluster.until(lambda: _is_complete(cluster, uid), "the pair does not come back", 120)
     assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
-    [told] = _told(cluster, uid, "shard_restarted")
-    assert "from its append-only file" in told["description"]
+    [restarted] = _events_of_types(cluster, uid, "shard_restarted")
+    assert "from its append-only file" in restarted["description"]
     assert {row["role"] for row in _rows(cluster, uid)} == {"master", "slave"}
     databases.delete(cluster, uid)
 
 
 @pytest.mark.slow
-def test_without_persistence_nothing_starts_empty_before_somebody_says_so(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(1, replication=True))
-    databases.settled(cluster, uid)
+def test_without_persistence_a_shard_starts_empty_only_with_consent(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(1, replication=True))
+    databases.wait_until_settled(cluster, uid)
     _write(cluster, uid)
     held = _rows(cluster, uid)
     for row in held:
         cluster.kill_node(row["address"])
     cluster.start_agents()
-    cluster.until(lambda: _given_up(cluster, uid), "they are not seen dead")
-    # The second one may have been promoted before it was killed, too.
+    cluster.until(lambda: _is_idle_and_down(cluster, uid), "the shards are not reported as down")
+    # The replica may have been promoted before it was killed as well.
     primary = next(row["uid"] for row in _rows(cluster, uid) if row["role"] == "master")
     url = f"/v1/shards/{primary}/actions/restart"
     refused = cluster.api.post(url, json={"confirm": f"shard {primary}"})
     assert (refused.status_code, refused.json()["error_code"]) == (400, "data_would_be_lost")
     assert cluster.engines() == []
     ok(cluster.api.post(url, json={"confirm": f"shard {primary}", "discard_data": True}))
-    cluster.until(lambda: _whole(cluster, uid), "the pair does not come back", 120)
+    cluster.until(lambda: _is_complete(cluster, uid), "the pair does not come back", 120)
     assert _read(cluster, uid) == dict.fromkeys((f"key:{number}" for number in range(KEYS)), None)
     databases.delete(cluster, uid)
 
 
 @pytest.mark.slow
-def test_the_console_is_killed_at_random_moments_of_a_failover(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(3, replication=True))
-    databases.settled(cluster, uid)
+def test_failovers_complete_when_the_console_is_killed(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(3, replication=True))
+    databases.wait_until_settled(cluster, uid)
     _write(cluster, uid)
     moments = random.Random(20)
     for address in cluster.addresses:
@@ -74,10 +74,10 @@ def test_the_console_is_killed_at_random_moments_of_a_failover(cluster: LocalClu
         cluster.kill("console")
         cluster.start_console()
         cluster.start_agents()
-        cluster.until(lambda: _whole(cluster, uid), f"killed after {moment:.2f} s: not whole again", 120)
+        cluster.until(lambda: _is_complete(cluster, uid), f"killed after {moment:.2f} s: not complete again", 120)
         assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
-    cluster.until(lambda: not movement.under_way(cluster), "actions do not end")
-    cluster.until(lambda: not _open(cluster, uid), "spans stay open")
+    cluster.until(lambda: not movement.open_actions(cluster), "actions do not end")
+    cluster.until(lambda: not _open_spans(cluster, uid), "spans stay open")
     databases.delete(cluster, uid)
 
 
@@ -90,7 +90,7 @@ def postgres() -> Iterator[Any]:
     assert spec is not None
     script = importlib.util.module_from_spec(spec)
     loader.exec_module(script)
-    # Its end is that of a process that was killed: what was committed is to survive that.
+    # The server is stopped as if it were killed, and committed transactions must survive that.
     script.SETTINGS["synchronous_commit"] = "on"
     directory = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp"))
     try:
@@ -104,21 +104,21 @@ def postgres() -> Iterator[Any]:
 
 @pytest.mark.skipif(shutil.which("initdb") is None, reason="needs PostgreSQL on PATH")
 @pytest.mark.slow
-def test_postgresql_is_restarted_while_a_node_is_failed_over(postgres: Any, tmp_path: Path) -> None:
+def test_a_failover_completes_after_a_restart_of_postgresql(postgres: Any, tmp_path: Path) -> None:
     cluster = private_cluster(tmp_path, nodes=3, environment={"SHARDBOARD_DATABASE_URL": postgres.url})
     try:
         cluster.start_console()
         cluster.start_agents()
-        uid = databases.create(cluster, databases.body(3, replication=True))
-        databases.settled(cluster, uid)
+        uid = databases.create(cluster, databases.request_body(3, replication=True))
+        databases.wait_until_settled(cluster, uid)
         _write(cluster, uid)
         postgres.stop()
         cluster.kill_node(cluster.addresses[1])
         time.sleep(1.0)
         postgres.run()
-        cluster.until(lambda: _replaced(cluster, uid), "the lost primaries are not replaced", 120)
+        cluster.until(lambda: _has_failover(cluster, uid), "the lost primaries are not replaced", 120)
         cluster.start_agents()
-        cluster.until(lambda: _whole(cluster, uid), "not whole again", 120)
+        cluster.until(lambda: _is_complete(cluster, uid), "the database is not complete again", 120)
         assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
         databases.delete(cluster, uid)
     finally:
@@ -126,10 +126,10 @@ def test_postgresql_is_restarted_while_a_node_is_failed_over(postgres: Any, tmp_
         cluster.kill_shards()
 
 
-def _replaced(cluster: LocalCluster, uid: int) -> bool:
-    """Whether the log tells of it; while the store is away the console answers with an error."""
+def _has_failover(cluster: LocalCluster, uid: int) -> bool:
+    """Return whether a failover is recorded. While the store is unavailable, the console answers with an error."""
     try:
-        return bool(_told(cluster, uid, "shard_failover"))
+        return bool(_events_of_types(cluster, uid, "shard_failover"))
     except (LocalError, httpx.HTTPError):
         return False
 
@@ -139,20 +139,20 @@ def _rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
     return found
 
 
-def _whole(cluster: LocalCluster, uid: int) -> bool:
-    """All well, and said of processes that live: just after a kill the console still says how it was before."""
+def _is_complete(cluster: LocalCluster, uid: int) -> bool:
+    """Return whether all shards are in sync and no action is open. The pids show that the state is from after the kill."""
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     living = {process.pid for process in cluster.engines()}
     rows = _rows(cluster, uid)
     settled = all(row["detailed_status"] == "ok" and row.get("pid") in living for row in rows)
-    return settled and bdb["shards_in_sync"] == bdb["shards_total"] and not movement.under_way(cluster)
+    return settled and bdb["shards_in_sync"] == bdb["shards_total"] and not movement.open_actions(cluster)
 
 
-def _given_up(cluster: LocalCluster, uid: int) -> bool:
-    """All shards are dead on nodes that are back, and nothing more is tried."""
+def _is_idle_and_down(cluster: LocalCluster, uid: int) -> bool:
+    """Return whether all nodes are back, all shards are down, and no action is open."""
     back = all((node["status"], node["agent_status"]) == ("active", "connected") for node in _nodes(cluster))
     dead = {row["detailed_status"] for row in _rows(cluster, uid)} == {"down"}
-    return back and dead and not movement.under_way(cluster)
+    return back and dead and not movement.open_actions(cluster)
 
 
 def _nodes(cluster: LocalCluster) -> list[dict[str, Any]]:
@@ -160,30 +160,34 @@ def _nodes(cluster: LocalCluster) -> list[dict[str, Any]]:
     return found
 
 
-def _open(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    """What the timeline says is going on still."""
-    return [span for span in _told(cluster, uid, "node_failed", "resync", "alarm_slots_uncovered") if span["open"]]
+def _open_spans(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
+    """Return the spans of the timeline that are still open."""
+    return [
+        span
+        for span in _events_of_types(cluster, uid, "node_failed", "resync", "alarm_slots_uncovered")
+        if span["open"]
+    ]
 
 
-def _told(cluster: LocalCluster, uid: int, *types: str) -> list[dict[str, Any]]:
-    """Events of these types since the database was created, oldest first."""
+def _events_of_types(cluster: LocalCluster, uid: int, *types: str) -> list[dict[str, Any]]:
+    """Return the events of these types since the database was created, oldest first."""
     since = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
     return [event for event in ok(cluster.api.get("/v1/timeline", params={"from": since})) if event["type"] in types]
 
 
 def _client(cluster: LocalCluster, uid: int) -> "valkey.Valkey | valkey.ValkeyCluster":
     rows = [row for row in _rows(cluster, uid) if row["role"] == "master"]
-    where = {**databases.at(cluster, rows[0]), "decode_responses": True}
-    return valkey.ValkeyCluster(**where) if len(rows) > 1 else valkey.Valkey(**where)
+    options = {**databases.connection_options(cluster, rows[0]), "decode_responses": True}
+    return valkey.ValkeyCluster(**options) if len(rows) > 1 else valkey.Valkey(**options)
 
 
 def _write(cluster: LocalCluster, uid: int) -> None:
-    """Until the replicas have it, too."""
+    """Write all keys and wait until the replicas have them."""
     client = _client(cluster, uid)
     for number in range(KEYS):
         client.set(f"key:{number}", number)
     client.close()
-    databases.copied(cluster, uid)
+    databases.wait_until_replicated(cluster, uid)
 
 
 def _read(cluster: LocalCluster, uid: int) -> dict[str, str | None]:

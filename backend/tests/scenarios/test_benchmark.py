@@ -1,4 +1,4 @@
-"""A run on real processes: the console is killed in its middle, and no second is missing or double."""
+"""A benchmark on real processes: the console is killed during the run, and no second is lost or stored twice."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from shardboard.local import LocalCluster, ok, private_cluster
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Two nodes; their load generator makes its numbers up, twenty times as fast."""
+    """Two nodes with a fake load generator that runs twenty times as fast."""
     directory = tmp_path_factory.mktemp("cluster")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", load_double.install(directory / "bin"), prepend=":")
@@ -24,61 +24,61 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield made
 
 
-def run_of(cluster: LocalCluster, uid: int) -> dict[str, Any]:
+def get_run(cluster: LocalCluster, uid: int) -> dict[str, Any]:
     found: dict[str, Any] = ok(cluster.api.get(f"/v1/benchmarks/{uid}"))
     return found
 
 
 @pytest.mark.slow
-def test_a_killed_console_and_a_killed_agent_lose_nothing(cluster: LocalCluster) -> None:
-    bdb = databases.settled(
-        cluster, databases.create(cluster, databases.body(1, authentication_redis_pass="hush-hush"))
+def test_a_run_survives_a_killed_console_and_agent(cluster: LocalCluster) -> None:
+    bdb = databases.wait_until_settled(
+        cluster, databases.create(cluster, databases.request_body(1, authentication_redis_pass="hush-hush"))
     )
-    order = {"name": "run", "bdb_uid": bdb["uid"], "workload": {"test_time": 200, "ratio": "0:1"}, "load_nodes": [2]}
-    uid = ok(cluster.api.post("/v1/benchmarks", json=order))["uid"]
+    request = {"name": "run", "bdb_uid": bdb["uid"], "workload": {"test_time": 200, "ratio": "0:1"}, "load_nodes": [2]}
+    uid = ok(cluster.api.post("/v1/benchmarks", json=request))["uid"]
     arguments: list[str] = []
 
-    def seen() -> bool:
-        arguments[:] = [line for line in _arguments(cluster.directory) if "--test-time=200" in line]
+    def has_arguments() -> bool:
+        arguments[:] = [line for line in _command_lines(cluster.directory) if "--test-time=200" in line]
         return bool(arguments)
 
-    cluster.until(seen, "no load generator runs")
+    cluster.until(has_arguments, "no load generator runs")
     assert not any("hush-hush" in line for line in arguments)
-    cluster.until(lambda: run_of(cluster, uid)["progress"] > 5, "the run does not begin")
+    cluster.until(lambda: get_run(cluster, uid)["progress"] > 5, "the run does not start")
     cluster.kill("console")
     cluster.kill(cluster.addresses[1])
     cluster.start_console()
     cluster.start_agents()
-    cluster.until(lambda: run_of(cluster, uid)["status"] != "running", "the run does not end")
-    found = run_of(cluster, uid)
+    cluster.until(lambda: get_run(cluster, uid)["status"] != "running", "the run does not end")
+    found = get_run(cluster, uid)
     assert (found["status"], found["detail"]) == ("completed", "")
     assert found["summary"]["results"][0]["ops"] == 200_000
     [part] = ok(cluster.api.get(f"/v1/benchmarks/{uid}/series"))["parts"]
     assert part["columns"]["ops"] == [1000.0] * 200
     loads = cluster.directory / "agents" / cluster.addresses[1] / "loads"
-    cluster.until(lambda: list(loads.iterdir()) == [], "the node keeps files of a run that is over")
+    cluster.until(lambda: list(loads.iterdir()) == [], "the node keeps files of a completed run")
     assert ok(cluster.api.delete(f"/v1/benchmarks/{uid}")) == {"uid": uid}
 
 
 @pytest.mark.slow
-def test_a_scenario_from_the_command_line(cluster: LocalCluster, tmp_path: Path) -> None:
-    database = databases.settled(cluster, databases.create(cluster, databases.body(1)))
+def test_a_scenario_runs_from_the_command_line(cluster: LocalCluster, tmp_path: Path) -> None:
+    database = databases.wait_until_settled(cluster, databases.create(cluster, databases.request_body(1)))
     scenario = tmp_path / "quick.yaml"
     text = "name: quick\ntitle: Quick\nsource: none\ndatabase: {memory_size: 1}\nphases: [{name: go, workload: {test_time: 5}}]\n"
     for limit, status in (("p99_ms: 1", bench_run.KEPT), ("min_ops_per_second: 5000", bench_run.NOT_KEPT)):
         scenario.write_text(f"{text}sla: {{{limit}}}\n")
-        said: list[str] = []
+        output: list[str] = []
         found = bench_run.run(
-            cluster.api, str(scenario), [database["name"]], scale=1.0, watch=True, overwrite=False, say=said.append
+            cluster.api, str(scenario), [database["name"]], scale=1.0, watch=True, overwrite=False, say=output.append
         )
-        assert found == status, said
-        assert any("ops/s" in line for line in said)
+        assert found == status, output
+        assert any("ops/s" in line for line in output)
     with pytest.raises(bench_run.RunError, match="database nowhere does not exist"):
         bench_run.run(cluster.api, str(scenario), ["nowhere"], scale=1.0, watch=False, overwrite=False)
 
 
-def _arguments(directory: Path) -> list[str]:
-    """Of every process that lives below."""
+def _command_lines(directory: Path) -> list[str]:
+    """Return the command line of each process whose working directory is below `directory`."""
     found = []
     for process in psutil.process_iter():
         try:

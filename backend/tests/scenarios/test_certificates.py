@@ -1,59 +1,62 @@
-"""The authority of a database's shards is replaced while clients write, an agent is away, and a shard is started anew."""
+"""The CA of a database's shards is replaced while clients write, an agent is stopped, and a shard is restarted."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 from backend.tests.scenarios import databases, movement
-from backend.tests.scenarios.test_endpoint import HIDDEN, Writer, grown, served
+from backend.tests.scenarios.test_endpoint import HIDDEN, Writer, create_served_database, wait_for_writes
 
 from shardboard.local import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
 
 
-def of_bdb(cluster: LocalCluster) -> dict[str, Any]:
-    [told] = ok(cluster.api.get("/v1/cluster/certificates"))["data_internode_encryption"]
-    return dict(told)
+def bdb_certificates(cluster: LocalCluster) -> dict[str, Any]:
+    [status] = ok(cluster.api.get("/v1/cluster/certificates"))["data_internode_encryption"]
+    return dict(status)
 
 
-def trusted(cluster: LocalCluster, uid: int, away: str) -> set[int]:
-    """How many authorities shards on other nodes trust."""
+def trusted_ca_counts(cluster: LocalCluster, uid: int, stopped_agent: str) -> set[int]:
+    """Return the numbers of CAs that shards on other nodes trust."""
     files = [
-        Path(databases.at(cluster, row)["ssl_ca_certs"])
-        for row in movement.rows(cluster, uid)
-        if row["address"] != away
+        Path(databases.connection_options(cluster, row)["ssl_ca_certs"])
+        for row in movement.shard_rows(cluster, uid)
+        if row["address"] != stopped_agent
     ]
     return {file.read_text().count("BEGIN") for file in files}
 
 
-def test_the_authority_is_replaced_and_no_client_notices(cluster: LocalCluster) -> None:
-    bdb = served(cluster, databases.body(3, replication=True, **HIDDEN))
-    before = of_bdb(cluster)
-    away = cluster.addresses[1]
+def test_a_ca_replacement_causes_no_client_error(cluster: LocalCluster) -> None:
+    bdb = create_served_database(cluster, databases.request_body(3, replication=True, **HIDDEN))
+    before = bdb_certificates(cluster)
+    stopped_agent = cluster.addresses[1]
     writer = Writer(cluster.addresses[0], bdb["endpoints"][0]["port"])
     with writer.writing():
-        grown(cluster, writer)
-        # Its shards live on, and could not speak to those that are further than one step.
-        cluster.kill(away)
-        cluster.until(lambda: away not in cluster.connected(), "the agent's end is not noticed")
+        wait_for_writes(cluster, writer)
+        # Its shards keep running. They could not connect to shards that are more than one step ahead.
+        cluster.kill(stopped_agent)
+        cluster.until(lambda: stopped_agent not in cluster.connected(), "the killed agent still counts as connected")
         ok(cluster.api.post("/v1/cluster/certificates/rotate", json={"authority": True}))
-        cluster.until(lambda: trusted(cluster, bdb["uid"], away) == {2}, "the first step is not told")
-        grown(cluster, writer)
-        assert of_bdb(cluster)["replacing"] == "announced"
+        cluster.until(
+            lambda: trusted_ca_counts(cluster, bdb["uid"], stopped_agent) == {2},
+            "the first step does not reach the shards",
+        )
+        wait_for_writes(cluster, writer)
+        assert bdb_certificates(cluster)["replacing"] == "announced"
         cluster.start_agents()
-        cluster.until(lambda: of_bdb(cluster)["replacing"] == "", "the authority is not replaced")
-        grown(cluster, writer)
+        cluster.until(lambda: bdb_certificates(cluster)["replacing"] == "", "the CA is not replaced")
+        wait_for_writes(cluster, writer)
     assert writer.errors == []
-    assert of_bdb(cluster)["authority"] != before["authority"]
-    # Links that are made anew.
-    replica = next(row for row in movement.rows(cluster, bdb["uid"]) if row["role"] == "slave")
+    assert bdb_certificates(cluster)["authority"] != before["authority"]
+    # A restarted replica opens new replication links.
+    replica = next(row for row in movement.shard_rows(cluster, bdb["uid"]) if row["role"] == "slave")
     [process] = [each for each in cluster.engines(replica["address"]) if each.pid == replica["pid"]]
     process.kill()
 
     def in_sync_again() -> bool:
-        told = ok(cluster.api.get(f"/v1/shards/{replica['uid']}"))
-        return bool(told.get("pid", replica["pid"]) != replica["pid"] and told["sync"]["status"] == "idle")
+        status = ok(cluster.api.get(f"/v1/shards/{replica['uid']}"))
+        return bool(status.get("pid", replica["pid"]) != replica["pid"] and status["sync"]["status"] == "idle")
 
     cluster.until(in_sync_again, "the replica does not copy")
     assert writer.lost() == []

@@ -1,4 +1,4 @@
-"""The console's authority is replaced, in the end by one below somebody else's, while clients connect to an endpoint with TLS."""
+"""The console CA is replaced, first by a self-signed CA, then by an intermediate CA, while clients connect to a TLS endpoint."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 import valkey
 from backend.tests.certificates import Signed, below, root
 from backend.tests.scenarios import databases
-from backend.tests.scenarios.test_endpoint import served
+from backend.tests.scenarios.test_endpoint import create_served_database
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -21,10 +21,10 @@ PATH = "/v1/cluster/authority"
 
 
 class Caller:
-    """A client that connects to every node's endpoint anew, over and over, and believes what is in its file."""
+    """A client that repeatedly opens a connection to the endpoint of each node, and trusts the CAs in its file."""
 
     def __init__(self, addresses: list[str], port: int, file: Path) -> None:
-        self._places = [(address, port) for address in addresses]
+        self._endpoints = [(address, port) for address in addresses]
         self._file = file
         self._stop = threading.Event()
         self.calls = 0
@@ -35,16 +35,16 @@ class Caller:
             assert connection.ping()
 
     def trust(self, certificates: str) -> None:
-        """From the next connection on; nobody reads half of it."""
-        beside = self._file.with_suffix(".new")
-        beside.write_text(certificates)
-        beside.replace(self._file)
+        """Replace the file atomically. The next connection uses it."""
+        temporary = self._file.with_suffix(".new")
+        temporary.write_text(certificates)
+        temporary.replace(self._file)
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            for place in self._places:
+            for endpoint in self._endpoints:
                 try:
-                    self.call(*place)
+                    self.call(*endpoint)
                     self.calls += 1
                 except Exception as error:
                     self.errors.append(repr(error))
@@ -59,66 +59,66 @@ class Caller:
             self._stop.set()
             thread.join()
 
-    def grown(self, cluster: LocalCluster) -> None:
+    def wait_for_calls(self, cluster: LocalCluster) -> None:
         before = self.calls
-        cluster.until(lambda: self.calls > before + 2 * len(self._places), "the client does not connect any more")
+        cluster.until(lambda: self.calls > before + 2 * len(self._endpoints), "the client no longer connects")
 
 
 def step(cluster: LocalCluster) -> str:
     return str(ok(cluster.api.get(PATH))["step"])
 
 
-def switched(cluster: LocalCluster) -> None:
-    """The second order, as soon as all nodes have heard of the first, and to its end."""
-    cluster.until(lambda: not waiting(cluster), "the nodes are not told")
+def complete_switch(cluster: LocalCluster) -> None:
+    """Request the switch as soon as all nodes trust the new CA, and wait for its end."""
+    cluster.until(lambda: not pending_reasons(cluster), "the nodes do not trust the new CA")
     ok(cluster.api.post(f"{PATH}/switch"))
-    cluster.until(lambda: step(cluster) == "", "the former authority is not forgotten")
+    cluster.until(lambda: step(cluster) == "", "the former CA is not removed")
 
 
-def waiting(cluster: LocalCluster) -> list[str]:
+def pending_reasons(cluster: LocalCluster) -> list[str]:
     return [node["waits_for"] for node in ok(cluster.api.get(PATH))["nodes"] if node["waits_for"]]
 
 
-def signed(cluster: LocalCluster, above: Signed) -> str:
-    """What somebody else's authority makes of the console's request, with itself."""
+def sign_request(cluster: LocalCluster, parent: Signed) -> str:
+    """Let an external CA sign the request of the console. Return the chain, including that CA."""
     csr = ok(cluster.api.post(f"{PATH}/request"))["csr"]
     key = x509.load_pem_x509_csr(csr.encode()).public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
-    return below(above, key).pem + above.pem
+    return below(parent, key).pem + parent.pem
 
 
-def test_the_authority_is_replaced_and_no_client_notices(cluster: LocalCluster, tmp_path: Path) -> None:
-    bdb = served(cluster, databases.body(3, tls_mode="enabled", proxy_policy="all-nodes"))
+def test_a_console_ca_replacement_causes_no_client_error(cluster: LocalCluster, tmp_path: Path) -> None:
+    bdb = create_served_database(cluster, databases.request_body(3, tls_mode="enabled", proxy_policy="all-nodes"))
     port = bdb["endpoints"][0]["port"]
     former, top = cluster.api.get("/v1/ca/bundle").text, root()
     caller = Caller(cluster.addresses, port, tmp_path / "trusted.pem")
     caller.trust(former)
     with caller.calling():
-        caller.grown(cluster)
+        caller.wait_for_calls(cluster)
         ok(cluster.api.post(f"{PATH}/announce"))
         caller.trust(cluster.api.get("/v1/ca/bundle").text)
-        caller.grown(cluster)
-        # Killed between the two orders, and at once after the second, the console goes on; it waits for who is away.
+        caller.wait_for_calls(cluster)
+        # The console continues after it is killed before and after the switch. It waits for the node whose agent is stopped.
         cluster.kill("console")
         cluster.start_console()
-        cluster.until(lambda: not waiting(cluster), "the nodes are not told")
+        cluster.until(lambda: not pending_reasons(cluster), "the nodes do not trust the new CA")
         ok(cluster.api.post(f"{PATH}/switch"))
         cluster.kill("console")
-        cluster.kill(away := cluster.addresses[1])
+        cluster.kill(stopped_agent := cluster.addresses[1])
         cluster.start_console()
-        cluster.until(lambda: len(waiting(cluster)) == 1, "the others do not get certificates")
-        caller.grown(cluster)
+        cluster.until(lambda: len(pending_reasons(cluster)) == 1, "the other nodes do not get certificates")
+        caller.wait_for_calls(cluster)
         assert step(cluster) == "shown"
         cluster.start_agents()
-        cluster.until(lambda: step(cluster) == "", f"the former authority is not forgotten, though {away} is back")
-        caller.grown(cluster)
-        # Below somebody else's, which the client trusts already: it needs no file of ours from now on.
-        ok(cluster.api.post(f"{PATH}/announce", json={"certificate": signed(cluster, top)}))
+        cluster.until(lambda: step(cluster) == "", f"the former CA is not removed, though {stopped_agent} is back")
+        caller.wait_for_calls(cluster)
+        # The new CA is issued by an external CA. Clients that trust the external CA no longer need the file of the console.
+        ok(cluster.api.post(f"{PATH}/announce", json={"certificate": sign_request(cluster, top)}))
         caller.trust(cluster.api.get("/v1/ca/bundle").text)
-        caller.grown(cluster)
-        switched(cluster)
+        caller.wait_for_calls(cluster)
+        complete_switch(cluster)
         caller.trust(top.pem)
-        caller.grown(cluster)
+        caller.wait_for_calls(cluster)
     assert caller.errors == []
     (old := tmp_path / "former.pem").write_text(former)
     with pytest.raises(valkey.ConnectionError, match="CERTIFICATE_VERIFY_FAILED"):

@@ -1,4 +1,4 @@
-"""Databases come to life on real processes, and go without a trace."""
+"""Creation and deletion of databases on real processes."""
 
 import os
 import random
@@ -24,9 +24,9 @@ from shardboard.local import LocalCluster, ok
     ],
 )
 @pytest.mark.older
-def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shards: int, replication: bool) -> None:
-    uid = databases.create(cluster, databases.body(shards, replication=replication))
-    bdb = databases.settled(cluster, uid)
+def test_a_database_serves_and_is_deleted_completely(cluster: LocalCluster, shards: int, replication: bool) -> None:
+    uid = databases.create(cluster, databases.request_body(shards, replication=replication))
+    bdb = databases.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
     assert len(cluster.engines()) == shards * (2 if replication else 1)
 
@@ -43,7 +43,7 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
         assert row["node_uid"] not in by_pair.setdefault(row["pair"], set()), "a primary and its replica share a node"
         by_pair[row["pair"]].add(row["node_uid"])
 
-    assert _readable(cluster.directory) == [], "others may read what is ours"
+    assert _readable_by_others(cluster.directory) == [], "other users can read files of the cluster"
 
     databases.delete(cluster, uid)
     assert cluster.engines() == []
@@ -51,47 +51,47 @@ def test_a_database_serves_and_goes_without_a_trace(cluster: LocalCluster, shard
 
 
 @pytest.mark.slow
-def test_the_console_killed_at_random_moments_of_a_creation(cluster: LocalCluster) -> None:
-    """Ten kills -9, each at another moment: the creation always ends, active or cleanly failed."""
+def test_creations_end_cleanly_when_the_console_is_killed(cluster: LocalCluster) -> None:
+    """After ten kills at different moments, each creation ends with an active database or a clean failure."""
     moments = random.Random(20)
     for _ in range(10):
-        uid = databases.create(cluster, databases.body(6, replication=True))
+        uid = databases.create(cluster, databases.request_body(6, replication=True))
         moment = time.monotonic() + moments.uniform(0.0, 0.4)
         cluster.until(lambda at=moment: time.monotonic() >= at, "never")  # type: ignore[misc]
         cluster.kill("console")
         cluster.start_console()
-        bdb = databases.settled(cluster, uid)
+        bdb = databases.wait_until_settled(cluster, uid)
         expected = 12 if bdb["status"] == "active" else 0
-        cluster.until(lambda wanted=expected: len(cluster.engines()) == wanted, "wrong number of processes")  # type: ignore[misc]
+        cluster.until(lambda count=expected: len(cluster.engines()) == count, "wrong number of processes")  # type: ignore[misc]
         databases.delete(cluster, uid)
         assert databases.shard_directories(cluster) == []
 
 
-def test_a_port_in_use_fails_the_creation_and_leaves_nothing(cluster: LocalCluster) -> None:
+def test_a_port_in_use_fails_the_creation_cleanly(cluster: LocalCluster) -> None:
     with socket.socket() as unrelated:
         unrelated.bind((cluster.addresses[1], 15555))
         unrelated.listen()
-        uid = databases.create(cluster, databases.body(3, replication=True, port=15555))
-        bdb = databases.settled(cluster, uid)
+        uid = databases.create(cluster, databases.request_body(3, replication=True, port=15555))
+        bdb = databases.wait_until_settled(cluster, uid)
     assert bdb["status"] == "creation-failed"
     assert "port 15555 is in use" in bdb["status_detail"]
-    _assert_failure_is_told(cluster, uid, "15555")
+    _check_reported_failure(cluster, uid, "15555")
 
 
 @pytest.mark.slow
-def test_an_agent_that_dies_fails_the_creation_and_its_shards_go_when_it_is_back(cluster: LocalCluster) -> None:
+def test_a_killed_agent_fails_the_creation_and_is_cleaned_up_later(cluster: LocalCluster) -> None:
     address = cluster.addresses[2]
     cluster.kill(address)
-    uid = databases.create(cluster, databases.body(3, replication=True))
-    bdb = databases.settled(cluster, uid)
+    uid = databases.create(cluster, databases.request_body(3, replication=True))
+    bdb = databases.wait_until_settled(cluster, uid)
     assert bdb["status"] == "creation-failed"
     assert "cannot be reached" in bdb["status_detail"]
     cluster.start_agents()
-    _assert_failure_is_told(cluster, uid, "cannot be reached")
+    _check_reported_failure(cluster, uid, "cannot be reached")
 
 
-def _assert_failure_is_told(cluster: LocalCluster, uid: int, reason: str) -> None:
-    """In the action and the log, and nothing of the database is left on the nodes; deleting it forgets the rest."""
+def _check_reported_failure(cluster: LocalCluster, uid: int, reason: str) -> None:
+    """Check that action and log report the failure, that the nodes have no processes or files left, and that deletion succeeds."""
     action = next(
         action for action in ok(cluster.api.get("/v2/actions")) if action["additional_info"]["object_uid"] == uid
     )
@@ -105,8 +105,8 @@ def _assert_failure_is_told(cluster: LocalCluster, uid: int, reason: str) -> Non
     assert ok(cluster.api.get("/v1/shards")) == []
 
 
-def _readable(directory: Path) -> list[Path]:
-    """Files and directories that others may look at. What an engine or an agent replaces meanwhile is passed over."""
+def _readable_by_others(directory: Path) -> list[Path]:
+    """Return the files and directories that other users can read. Files that disappear during the scan are skipped."""
     found = []
     for parent, directories, files in os.walk(directory):
         for path in (Path(parent, name) for name in (*directories, *files)):

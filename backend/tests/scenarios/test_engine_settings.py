@@ -1,4 +1,4 @@
-"""What an engine tells and can be told, end to end: slots that take most, and threads of shards."""
+"""Settings and statistics of engines, end to end: hottest slots, threads, persistence and passwords."""
 
 import json
 from typing import Any
@@ -12,87 +12,89 @@ from shardboard.agent.engine import counts_by_slot, engine_version
 from shardboard.local import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
-OWN = engine_version("valkey-server")
+BUILT_VERSION = engine_version("valkey-server")
 
 
-@pytest.mark.skipif(not counts_by_slot(OWN), reason=f"Valkey {OWN} counts keys only")
-def test_slots_have_rates_and_running_shards_take_threads(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(2))
-    assert databases.settled(cluster, uid)["status"] == "active"
+@pytest.mark.skipif(not counts_by_slot(BUILT_VERSION), reason=f"Valkey {BUILT_VERSION} counts keys only")
+def test_hot_slots_have_rates_and_threads_change_without_restart(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(2))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     with movement.Writer(cluster, uid) as writer:
-        cluster.until(lambda: "cpu" in _hottest(cluster, uid), "no slot has a rate")
+        cluster.until(lambda: "cpu" in _hottest_slot(cluster, uid), "no slot has a rate")
         before = _pids(cluster, uid)
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
         cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end")
     assert (writer.lost(), _pids(cluster, uid)) == ([], before)
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["io_threads"] == 2
-    assert _conf(cluster, "io-threads 2") == 2
+    assert _shards_with_line(cluster, "io-threads 2") == 2
 
 
-def test_persistence_changes_under_writes_and_then_the_password(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(2, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
+def test_persistence_and_passwords_change_under_writes(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(2, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     with movement.Writer(cluster, uid) as writer:
         before = _pids(cluster, uid)
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"data_persistence": "aof"}))
         cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
     assert (writer.lost(), _pids(cluster, uid)) == ([], before)
-    assert _conf(cluster, "appendonly yes") == 4
+    assert _shards_with_line(cluster, "appendonly yes") == 4
     ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"authentication_redis_pass": "correct-horse"}))
     cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     [endpoint] = bdb["endpoints"]
     for address in endpoint["addr"]:
-        cluster.until(lambda address=address: _refused(address, endpoint["port"]), "nobody wants the password")
+        cluster.until(
+            lambda address=address: _requires_password(address, endpoint["port"]), "the endpoint requires no password"
+        )
         with valkey.ValkeyCluster(address, endpoint["port"], password="correct-horse") as client:
             assert client.ping()
     assert bdb["status_detail"] == ""
-    _rotate(cluster, uid, endpoint, "correct-horse", "battery-staple")
+    _check_rotation(cluster, uid, endpoint, "correct-horse", "battery-staple")
     databases.delete(cluster, uid)
 
 
-def _rotate(cluster: LocalCluster, uid: int, endpoint: dict[str, Any], old: str, new: str) -> None:
-    """A client of each password, and then of the new one only; who is logged in stays so."""
+def _check_rotation(cluster: LocalCluster, uid: int, endpoint: dict[str, Any], old: str, new: str) -> None:
+    """Check that clients with both passwords work, then only with the new one, and that existing connections keep working."""
     path = f"/v1/bdbs/{uid}/passwords"
 
-    def order(method: str, password: str) -> None:
+    def change_passwords(method: str, password: str) -> None:
         ok(cluster.api.request(method, path, json={"password": password}))
         cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
 
     def client(password: str) -> valkey.ValkeyCluster:
         return valkey.ValkeyCluster(endpoint["addr"][0], endpoint["port"], password=password)
 
-    def lets_in(password: str) -> bool:
-        with valkey.Valkey(endpoint["addr"][0], endpoint["port"], password=password) as asking:
+    def accepts(password: str) -> bool:
+        with valkey.Valkey(endpoint["addr"][0], endpoint["port"], password=password) as connection:
             try:
-                return bool(asking.ping())
+                return bool(connection.ping())
             except valkey.AuthenticationError:
                 return False
 
-    with client(old) as earlier:
-        assert not lets_in(new)
-        order("POST", new)
-        assert lets_in(old)
-        assert lets_in(new)
-        with client(new) as later:
-            assert later.set("rotated", "1")
-            assert earlier.get("rotated") == b"1"
-            assert _conf_passwords(cluster) == {2}
-            order("DELETE", old)
-            assert later.get("rotated") == earlier.get("rotated") == b"1"
-    assert (lets_in(old), lets_in(new)) == (False, True)
+    with client(old) as old_client:
+        assert not accepts(new)
+        change_passwords("POST", new)
+        assert accepts(old)
+        assert accepts(new)
+        with client(new) as new_client:
+            assert new_client.set("rotated", "1")
+            assert old_client.get("rotated") == b"1"
+            assert _password_counts(cluster) == {2}
+            change_passwords("DELETE", old)
+            assert new_client.get("rotated") == old_client.get("rotated") == b"1"
+    assert (accepts(old), accepts(new)) == (False, True)
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["authentication_redis_pass"] == new
-    assert _conf_passwords(cluster) == {1}
+    assert _password_counts(cluster) == {1}
 
 
-def _conf_passwords(cluster: LocalCluster) -> set[int]:
-    """How many passwords the default user has in the files of shards."""
+def _password_counts(cluster: LocalCluster) -> set[int]:
+    """Return the numbers of passwords that the default user has in the configuration files of the shards."""
     files = cluster.directory.glob("agents/*/shards/*/valkey.conf")
     lines = [line for path in files for line in path.read_text().splitlines() if line.startswith("user default ")]
     return {sum(word.startswith("#") for word in line.split()) for line in lines}
 
 
-def _refused(address: str, port: int) -> bool:
+def _requires_password(address: str, port: int) -> bool:
     with valkey.Valkey(address, port) as client:
         try:
             client.get("key")
@@ -102,41 +104,47 @@ def _refused(address: str, port: int) -> bool:
 
 
 def test_the_internal_password_changes_under_writes(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(2, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
-    before, pids = _internal(cluster), _pids(cluster, uid)
+    uid = databases.create(cluster, databases.request_body(2, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    before, pids = _internal_passwords(cluster), _pids(cluster, uid)
     with movement.Writer(cluster, uid) as writer:
         action = ok(cluster.api.put(f"/v1/bdbs/{uid}/reset_admin_pass"))["action_uid"]
-        assert movement.ended(cluster, action)["status"] == "completed"
-        after = _internal(cluster)
+        assert movement.wait_for_end(cluster, action)["status"] == "completed"
+        after = _internal_passwords(cluster)
         assert (len(before), len(after), before & after) == (1, 1, set())
-        # It is the one that counts, from now on and after every start.
+        # Only the new password is accepted, also after a restart.
         [old], [new] = before, after
         rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-        assert [(_lets_in(cluster, row, old), _lets_in(cluster, row, new)) for row in rows] == [(False, True)] * 4
+        assert [(_accepts(cluster, row, old), _accepts(cluster, row, new)) for row in rows] == [(False, True)] * 4
         assert _pids(cluster, uid) == pids
         replica = next(row for row in rows if row["role"] == "slave")
         [process] = [each for each in cluster.engines(replica["address"]) if each.pid == replica["pid"]]
         process.kill()
-        cluster.until(lambda: replica["pid"] not in _pids(cluster, uid), "the replica is not revived")
-        cluster.until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"] == 4, "it does not copy")
+        cluster.until(lambda: replica["pid"] not in _pids(cluster, uid), "the replica is not restarted")
+        cluster.until(
+            lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"] == 4, "the replica is not in sync"
+        )
         cluster.kill(replica["address"])
-        cluster.until(lambda: replica["address"] not in cluster.connected(), "the agent's end is not noticed")
+        cluster.until(
+            lambda: replica["address"] not in cluster.connected(), "the killed agent still counts as connected"
+        )
         cluster.start_agents()
-        # Slots come over from other shards by the same password.
+        # Slots are moved from other shards with the same password.
         action = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 3}))["action_uid"]
-        assert movement.ended(cluster, action)["status"] == "completed"
+        assert movement.wait_for_end(cluster, action)["status"] == "completed"
     assert writer.lost() == []
 
 
-def _internal(cluster: LocalCluster) -> set[str]:
-    """The internal passwords by which agents command shards."""
+def _internal_passwords(cluster: LocalCluster) -> set[str]:
+    """Return the internal passwords that agents use for commands to shards."""
     files = cluster.directory.glob("agents/*/shards/*/shard.json")
     return {json.loads(path.read_text())["bdb"]["admin_password"] for path in files}
 
 
-def _lets_in(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
-    with valkey.Valkey(**databases.at(cluster, row), username="shardboard", password=password) as client:
+def _accepts(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
+    with valkey.Valkey(
+        **databases.connection_options(cluster, row), username="shardboard", password=password
+    ) as client:
         try:
             return bool(client.ping())
         except valkey.AuthenticationError:
@@ -144,16 +152,16 @@ def _lets_in(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
 
 
 @pytest.mark.skipif(not OLDER, reason=f"{DISTRIBUTION} is not Valkey 8")
-def test_shards_of_valkey_8_are_replaced_for_threads_under_writes(cluster: LocalCluster) -> None:
+def test_shards_of_valkey_8_are_replaced_to_change_threads(cluster: LocalCluster) -> None:
     databases.use_engine(cluster, DISTRIBUTION)
-    installed = engine_version(DISTRIBUTION)
+    version = engine_version(DISTRIBUTION)
     cluster.until(
-        lambda: {row["engine_version"] for row in ok(cluster.api.get("/v1/nodes"))} == {installed},
-        "the agents do not tell of the engine",
+        lambda: {row["engine_version"] for row in ok(cluster.api.get("/v1/nodes"))} == {version},
+        "the agents do not report the engine version",
     )
-    uid = databases.create(cluster, databases.body(2, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
-    cluster.until(lambda: _versions(cluster, uid) == {installed}, "the shards' version is not seen")
+    uid = databases.create(cluster, databases.request_body(2, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    cluster.until(lambda: _versions(cluster, uid) == {version}, "the version of the shards is not reported")
     before = _pids(cluster, uid)
     with movement.Writer(cluster, uid) as writer:
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
@@ -163,14 +171,14 @@ def test_shards_of_valkey_8_are_replaced_for_threads_under_writes(cluster: Local
     assert (by_keys["detail"], by_keys["slots"][0]["key_count"] > 0) == ("", True)
     assert (writer.lost(), _pids(cluster, uid) & before) == ([], set())
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status_detail"] == ""
-    movement.until_only_known(cluster, uid)
-    assert _conf(cluster, "io-threads 2") == 4
+    movement.wait_until_shards_agree(cluster, uid)
+    assert _shards_with_line(cluster, "io-threads 2") == 4
 
 
-def _hottest(cluster: LocalCluster, uid: int) -> dict[str, Any]:
-    shown = ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))
-    assert shown["detail"] == ""
-    return next(iter(shown["slots"]), {})
+def _hottest_slot(cluster: LocalCluster, uid: int) -> dict[str, Any]:
+    hot_slots = ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))
+    assert hot_slots["detail"] == ""
+    return next(iter(hot_slots["slots"]), {})
 
 
 def _status(cluster: LocalCluster, uid: int) -> str:
@@ -182,19 +190,19 @@ def _versions(cluster: LocalCluster, uid: int) -> set[str]:
 
 
 def _pids(cluster: LocalCluster, uid: int) -> set[int]:
-    """Those of all shards, once all were heard of."""
+    """Wait until the pids of all shards are known. Return them."""
     found: set[int | None] = {None}
 
-    def are_known() -> bool:
+    def have_pids() -> bool:
         found.clear()
         found.update(row.get("pid") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")))
         return None not in found
 
-    cluster.until(are_known, "a shard has no process")
+    cluster.until(have_pids, "a shard has no pid")
     return {pid for pid in found if pid is not None}
 
 
-def _conf(cluster: LocalCluster, line: str) -> int:
-    """How many shards have this line in their file."""
+def _shards_with_line(cluster: LocalCluster, line: str) -> int:
+    """Return the number of shards with this line in their configuration file."""
     files = cluster.directory.glob("agents/*/shards/*/valkey.conf")
     return sum(line in path.read_text().splitlines() for path in files)

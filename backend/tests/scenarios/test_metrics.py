@@ -1,4 +1,4 @@
-"""A console that is away for a while under load: its charts have no gap afterwards."""
+"""A console that is stopped for a while under load has no gap in its charts afterwards."""
 
 import threading
 import time
@@ -11,15 +11,15 @@ from backend.tests.scenarios import databases
 
 from shardboard.local import LocalCluster, ok
 
-AWAY = 60
-"""Seconds without a console; agents remember 120."""
+DOWNTIME = 60
+"""Seconds without a console. Agents keep 120 s."""
 
 
 @pytest.fixture
 def traffic(cluster: LocalCluster) -> Iterator[int]:
-    """Uid of a database that somebody writes to all the time."""
-    uid = databases.create(cluster, databases.body(1))
-    endpoint = databases.settled(cluster, uid)["endpoints"][0]
+    """Uid of a database with constant writes."""
+    uid = databases.create(cluster, databases.request_body(1))
+    endpoint = databases.wait_until_settled(cluster, uid)["endpoints"][0]
     stopped = threading.Event()
 
     def write() -> None:
@@ -38,36 +38,36 @@ def traffic(cluster: LocalCluster) -> Iterator[int]:
 
 
 @pytest.mark.slow
-def test_a_console_that_was_killed_leaves_no_gap(cluster: LocalCluster, traffic: int) -> None:
+def test_a_killed_console_leaves_no_gap(cluster: LocalCluster, traffic: int) -> None:
     cluster.until(lambda: any(requests(cluster, traffic).values()), "nothing is written")
     first = max(t for t, rate in requests(cluster, traffic).items() if rate) + 1
     wait_for(cluster, first + 12)
     cluster.kill("console")
-    wait_for(cluster, first + 12 + AWAY)
+    wait_for(cluster, first + 12 + DOWNTIME)
     cluster.start_console()
     cluster.start_agents()
     last = int(time.time())
-    wait_for(cluster, last + 4)  # what the agents kept arrives node by node
+    wait_for(cluster, last + 4)  # the seconds that the agents kept arrive node by node
 
     for topic, uid in ((f"shards:{traffic}", None), ("bdbs", str(traffic)), ("nodes", "1"), ("cluster", "cluster")):
         query = {"topic": topic, "metrics": "total_req,used_memory", "from": first, "to": last}
 
-        def gapless(query: dict[str, Any] = query, uid: str | None = uid) -> bool:
+        def has_no_gap(query: dict[str, Any] = query, uid: str | None = uid) -> bool:
             found = ok(cluster.api.get("/v1/history", params=query))
             assert found["step"] == 1
             rates, memory = found["series"][uid or next(iter(found["series"]))]
             return None not in rates and None not in memory and (query["topic"] == "nodes" or min(rates) > 0)
 
-        cluster.until(gapless, f"a gap in {topic}")
+        cluster.until(has_no_gap, f"a gap in {topic}")
 
-    def rolled_up() -> bool:
+    def is_rolled_up() -> bool:
         tens = ok(cluster.api.get(f"/v1/bdbs/stats/{traffic}", params={"interval": "10sec"}))["intervals"]
         return len([entry for entry in tens if entry.get("total_req")]) >= (last - first) // 10 - 1
 
-    cluster.until(rolled_up, "intervals that nobody rolled up while the console was away")
+    cluster.until(is_rolled_up, "the intervals of the downtime are not rolled up")
     cluster.until(
         lambda: all(requests(cluster, traffic).get(t) for t in range(first, last + 1)),
-        "the page does not get its minutes from the store",
+        "the stream does not get its history from the store",
     )
 
 

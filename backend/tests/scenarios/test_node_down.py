@@ -1,4 +1,4 @@
-"""A node dies with all its processes: its slots are written to again at once, and nothing that was acknowledged is lost."""
+"""A node dies with all its processes. Its slots accept writes again at once, and no acknowledged write is lost."""
 
 import threading
 import time
@@ -16,37 +16,39 @@ from shardboard.local import LocalCluster, ok
 
 
 @pytest.mark.older
-def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(6, replication=True))
-    bdb = databases.settled(cluster, uid)
+def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(6, replication=True))
+    bdb = databases.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active"
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     victim = cluster.addresses[1]
     lost = [row for row in rows if row["address"] == victim and row["role"] == "master"]
     assert len(lost) == 2
     survivor = next(row for row in rows if row["address"] != victim and row["role"] == "master")
-    writer = valkey.cluster.ValkeyCluster(**databases.at(cluster, survivor), decode_responses=True)
+    writer = valkey.cluster.ValkeyCluster(**databases.connection_options(cluster, survivor), decode_responses=True)
     for number in range(2000):
         writer.set(f"key:{number}", number)
-    databases.copied(cluster, uid)
+    databases.wait_until_replicated(cluster, uid)
 
     cluster.kill_node(victim)
-    cluster.until(lambda: _all_written(cluster, uid, victim), "the lost slots are not written to again")
+    cluster.until(lambda: _all_written(cluster, uid, victim), "the lost slots do not accept writes")
 
-    cluster.until(lambda: bool(_events(cluster, "node_failed")), "the loss of the node is not told")
+    cluster.until(lambda: bool(_events(cluster, "node_failed")), "the failure of the node is not reported")
     assert [event["node_uid"] for event in _events(cluster, "node_failed")] == [2]
-    cluster.until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failover is not told")
+    cluster.until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failovers are not reported")
     assert {event["lost"] for event in _events(cluster, "shard_failover")} == {int(row["uid"]) for row in lost}
-    reader = valkey.cluster.ValkeyCluster(**databases.at(cluster, survivor), decode_responses=True)
+    reader = valkey.cluster.ValkeyCluster(**databases.connection_options(cluster, survivor), decode_responses=True)
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
 
-    # Nobody used an endpoint: canaries of the other nodes' proxies timed it.
-    cluster.until(lambda: _told_unserved(cluster, uid) is not None, "it is not told how long nobody could write")
-    assert 0 < (_told_unserved(cluster, uid) or 0) < 60_000
+    # No client used an endpoint, so canary writes of the other proxies measured the outage.
+    cluster.until(
+        lambda: _reported_unserved_ms(cluster, uid) is not None, "the duration without writes is not reported"
+    )
+    assert 0 < (_reported_unserved_ms(cluster, uid) or 0) < 60_000
 
     cluster.start_agents()
-    cluster.until(lambda: len(_events(cluster, "node_up")) == 1, "the return is not told")
-    cluster.until(lambda: _in_sync(cluster, uid) == 12, "the replicas do not come back")
+    cluster.until(lambda: len(_events(cluster, "node_up")) == 1, "the return of the node is not reported")
+    cluster.until(lambda: _in_sync(cluster, uid) == 12, "the replicas are not restarted in sync")
     assert {row["pair"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"} == set(
         range(6)
     )
@@ -57,9 +59,9 @@ def test_a_dead_node_is_failed_over_without_loss(cluster: LocalCluster) -> None:
 
 
 @pytest.mark.slow
-def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
-    """Order a reboot of node 3: its primaries are failed over, its shards come back as replicas, each resync is a span. What a
-    client of another node's endpoint waits for is what the console tells of it."""
+def test_a_reboot_drill_is_reported_as_an_incident(cluster: LocalCluster) -> None:
+    """Request a reboot of node 3: its primaries are failed over, and its shards come back as replicas. The reported outage is as
+    long as the wait of a client of another node's endpoint."""
     uid = _three_pairs(cluster, oss_cluster=False, proxy_policy="all-nodes")
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": False}))
     refused = cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "confirm": "node 3"})
@@ -71,52 +73,56 @@ def test_a_reboot_drill_tells_its_story(cluster: LocalCluster) -> None:
     ):
         ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 5, "confirm": "node 3"}))
         cluster.until(
-            lambda: _told_unserved(cluster, uid) is not None, "it is not told how long clients were not served"
+            lambda: _reported_unserved_ms(cluster, uid) is not None, "the duration of the outage is not reported"
         )
-    told = _told_unserved(cluster, uid)
-    assert told is not None
-    # What a client of another primary waits for at the worst is how late this machine lets clients be.
-    waited, late = max(writer.waits), max(other.waits)
-    assert abs(told - 1000 * waited) < 150 + 1000 * late, (told, waited, late)
-    assert late < waited, "who wrote elsewhere waited, too"
-    # The end of the drill is a matter of time only: what it has caused may be told before and after it.
+    reported = _reported_unserved_ms(cluster, uid)
+    assert reported is not None
+    # The longest wait of a client of another primary shows by how much this machine delays clients.
+    longest_wait, machine_delay = max(writer.waits), max(other.waits)
+    assert abs(reported - 1000 * longest_wait) < 150 + 1000 * machine_delay, (reported, longest_wait, machine_delay)
+    assert machine_delay < longest_wait, "clients of another primary waited as well"
+    # The drill ends after a fixed time, so its effects may be reported before or after its end.
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
-        cluster.until(lambda type_=type_: type_ in _story(cluster, uid), f"it is not told of {type_}")  # type: ignore[misc]
-    cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas do not come back")
-    since = _born(cluster, uid)
+        cluster.until(lambda type_=type_: type_ in _event_types(cluster, uid), f"{type_} is not reported")  # type: ignore[misc]
+    cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas are not restarted in sync")
+    since = _created_time(cluster, uid)
     [outage] = [each for each in _timeline(cluster, **{"from": since}) if each["type"] == "node_failed"]
     assert (outage["node_uid"], outage["ended_ms"] > outage["time_ms"]) == (3, True)
     [incident] = ok(cluster.api.get("/v1/incidents", params={"from": since}))
     assert (incident["node_uid"], incident["cause"]["kind"], incident["state"]) == (3, "drill", "over")
-    # A request that was on its way when its primary died is lost; the next one waits, unless the replica serves by then.
+    # A request that is in progress when its primary dies is lost. The next one waits, unless the replica serves by then.
     [account] = incident["databases"]
     assert account["failed"] + account["lost"] >= writer.errors, account
-    assert account["delayed"] >= any(taken > late for taken in writer.taken), (account, writer.taken, late)
+    assert account["delayed"] >= any(taken > machine_delay for taken in writer.taken), (
+        account,
+        writer.taken,
+        machine_delay,
+    )
     assert "drill requested by" in cluster.api.get(f"/v1/incidents/{incident['uid']}/report").text
     databases.delete(cluster, uid)
 
 
 @pytest.mark.slow
-def test_a_frozen_node_is_failed_over_and_follows_when_it_thaws(cluster: LocalCluster) -> None:
+def test_a_frozen_node_is_failed_over_and_its_shards_become_replicas(cluster: LocalCluster) -> None:
     uid = _three_pairs(cluster)
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
     before = {process.pid for process in cluster.engines()}
     ok(cluster.api.post("/v1/nodes/1/actions/drill", json={"kind": "freeze", "seconds": 20, "confirm": "node 1"}))
-    cluster.until(lambda: "shard_failover" in _story(cluster, uid), "the frozen primary is not replaced")
-    cluster.until(lambda: "node_up" in _story(cluster, uid), "the thawed node is not seen")
-    # A primary that has just thawed takes itself for one still, and counts as in sync.
+    cluster.until(lambda: "shard_failover" in _event_types(cluster, uid), "the frozen primary is not replaced")
+    cluster.until(lambda: "node_up" in _event_types(cluster, uid), "the thawed node is not reported as up")
+    # A primary that has just thawed still acts as primary and counts as in sync.
     cluster.until(
         lambda: _roles(cluster, uid) == ["master"] * 3 + ["slave"] * 3 and _in_sync(cluster, uid) == 6,
-        "the thawed shards do not follow",
+        "the thawed shards do not become replicas",
     )
     assert {process.pid for process in cluster.engines()} == before, "a frozen shard was restarted"
     databases.delete(cluster, uid)
 
 
-def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
+def test_a_planned_failover_promotes_the_replica(cluster: LocalCluster) -> None:
     for shards in (1, 3):
-        uid = databases.create(cluster, databases.body(shards, replication=True))
-        databases.settled(cluster, uid)
+        uid = databases.create(cluster, databases.request_body(shards, replication=True))
+        databases.wait_until_settled(cluster, uid)
         rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         old = next(row for row in rows if row["role"] == "master")
         replica = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
@@ -136,18 +142,18 @@ def test_a_primary_hands_over_when_asked(cluster: LocalCluster) -> None:
 
 @dataclass
 class Writer:
-    """Times are in seconds."""
+    """Results of a writing client. Times are in seconds."""
 
     waits: list[float]
-    """Between one success and the next."""
+    """Time between two successful writes."""
     taken: list[float]
-    """By each request that was answered well."""
+    """Duration of each successful write."""
     errors: int = 0
 
 
 @contextmanager
 def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[Writer]:
-    """A client of the first node's endpoint writes to a primary of that node."""
+    """Write to a primary on the node `to`, through the endpoint of the first node, until the end of the block."""
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     primary = next(row for row in rows if row["address"] == to and row["role"] == "master")
     key = slots.key_of(int(primary["assigned_slots"].partition("-")[0]))
@@ -158,8 +164,8 @@ def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[Writer]:
 
     def write() -> None:
         before = time.monotonic()
-        while not stopping.wait(0.002):  # a steady client, not one that takes what there is
-            began = time.monotonic()
+        while not stopping.wait(0.002):  # a client with a constant rate
+            started = time.monotonic()
             try:
                 client.set(key, 1)
             except valkey.ValkeyError:
@@ -167,7 +173,7 @@ def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[Writer]:
                 continue
             now = time.monotonic()
             writer.waits.append(now - before)
-            writer.taken.append(now - began)
+            writer.taken.append(now - started)
             before = now
 
     thread = threading.Thread(target=write)
@@ -180,20 +186,25 @@ def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[Writer]:
         client.close()
 
 
-def _told_unserved(cluster: LocalCluster, uid: int) -> int | None:
-    found = ok(cluster.api.get("/v1/incidents", params={"from": _born(cluster, uid)}))
-    told = [database["unserved_ms"] for each in found for database in each["databases"] if database["uid"] == uid]
-    return told[0] if told else None
+def _reported_unserved_ms(cluster: LocalCluster, uid: int) -> int | None:
+    incidents = ok(cluster.api.get("/v1/incidents", params={"from": _created_time(cluster, uid)}))
+    durations = [
+        database["unserved_ms"]
+        for incident in incidents
+        for database in incident["databases"]
+        if database["uid"] == uid
+    ]
+    return durations[0] if durations else None
 
 
 def _three_pairs(cluster: LocalCluster, **more: Any) -> int:
-    uid = databases.create(cluster, databases.body(3, replication=True, **more))
-    assert databases.settled(cluster, uid)["status"] == "active"
+    uid = databases.create(cluster, databases.request_body(3, replication=True, **more))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     return uid
 
 
 def _roles(cluster: LocalCluster, uid: int) -> list[str]:
-    """As the shards were last seen, where that is as the console wants it."""
+    """Return the roles of the shards whose observed role is the desired one."""
     found = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     return sorted(row["role"] for row in found if row["role"] == row["actual_role"])
 
@@ -208,12 +219,12 @@ def _timeline(cluster: LocalCluster, **params: object) -> list[dict[str, Any]]:
     return found
 
 
-def _story(cluster: LocalCluster, uid: int) -> set[str]:
-    """Types of the events since the database was created."""
-    return {event["type"] for event in _timeline(cluster, **{"from": _born(cluster, uid)})}
+def _event_types(cluster: LocalCluster, uid: int) -> set[str]:
+    """Return the types of the events since the database was created."""
+    return {event["type"] for event in _timeline(cluster, **{"from": _created_time(cluster, uid)})}
 
 
-def _born(cluster: LocalCluster, uid: int) -> str:
+def _created_time(cluster: LocalCluster, uid: int) -> str:
     since: str = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
     return since
 
@@ -228,17 +239,17 @@ def _events(cluster: LocalCluster, type_: str) -> list[dict[str, object]]:
 
 
 def _all_written(cluster: LocalCluster, uid: int, victim: str) -> bool:
-    """Whether a write to every slot range succeeds at some living shard, asked directly."""
+    """Return whether every slot range accepts a write on a living shard, with direct connections."""
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["address"] != victim]
-    good = set()
+    written_pairs = set()
     for row in rows:
-        client = valkey.Valkey(**databases.at(cluster, row), socket_timeout=1)
+        client = valkey.Valkey(**databases.connection_options(cluster, row), socket_timeout=1)
         first = int(row["assigned_slots"].partition("-")[0])
         try:
             client.set(slots.key_of(first, "other"), "x")
-            good.add(row["pair"])
+            written_pairs.add(row["pair"])
         except valkey.ValkeyError:
             continue
         finally:
             client.close()
-    return len(good) == 6
+    return len(written_pairs) == 6

@@ -1,4 +1,4 @@
-"""Shards go where the policy wants them, replicas come and go by a change of the database, all of it under writes."""
+"""Under writes, shards move to the nodes that the placement policy requires, and replicas are added and removed."""
 
 from collections import Counter
 from typing import Any
@@ -10,76 +10,76 @@ from shardboard.local import LocalCluster, ok
 
 
 @pytest.mark.slow
-def test_a_new_node_gets_its_share_and_dense_gathers(cluster: LocalCluster) -> None:
+def test_rebalancing_uses_a_new_node_and_dense_placement_frees_one(cluster: LocalCluster) -> None:
     ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": False}))
-    uid = databases.create(cluster, databases.body(3, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
+    uid = databases.create(cluster, databases.request_body(3, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": True}))
-    assert "3" not in _counts(cluster, uid)
+    assert "3" not in _shards_by_node(cluster, uid)
     path = f"/v1/bdbs/{uid}/actions/rebalance"
-    # On a starved machine a node may be silent for a moment.
-    cluster.until(lambda: cluster.api.put(f"{path}?dry_run").status_code == 200, "it cannot be rebalanced")
+    # On a busy machine, a node may be silent for a moment.
+    cluster.until(lambda: cluster.api.put(f"{path}?dry_run").status_code == 200, "the database cannot be rebalanced")
     blueprint = ok(cluster.api.put(f"{path}?dry_run"))
     with movement.Writer(cluster, uid) as writer:
         reply = ok(cluster.api.put(path))
-        movement.refused_or_over(cluster, cluster.api.put(path), reply["action_uid"], "db_busy")
-        _completed(cluster, reply["action_uid"])
-        assert _counts(cluster, uid) == {"1": 2, "2": 2, "3": 2}
-        assert _counts(cluster, uid, "master") == {"1": 1, "2": 1, "3": 1}
+        movement.check_rejected_or_completed(cluster, cluster.api.put(path), reply["action_uid"], "db_busy")
+        _check_completed(cluster, reply["action_uid"])
+        assert _shards_by_node(cluster, uid) == {"1": 2, "2": 2, "3": 2}
+        assert _shards_by_node(cluster, uid, "master") == {"1": 1, "2": 1, "3": 1}
         assert _blueprint(cluster, uid) == blueprint
         assert ok(cluster.api.put(path))["action_uid"] is None
 
         changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_placement": "dense"}))
-        _completed(cluster, changed["action_uid"])
-        assert sorted(_counts(cluster, uid).values()) == [3, 3]
-        assert list(_counts(cluster, uid, "master").values()) == [3]
+        _check_completed(cluster, changed["action_uid"])
+        assert sorted(_shards_by_node(cluster, uid).values()) == [3, 3]
+        assert list(_shards_by_node(cluster, uid, "master").values()) == [3]
     assert writer.lost() == []
-    movement.until_only_known(cluster, uid)
+    movement.wait_until_shards_agree(cluster, uid)
     databases.delete(cluster, uid)
 
 
 @pytest.mark.slow
-def test_replicas_go_and_come(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(2, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
+def test_replicas_are_removed_and_added(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(2, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     movement.fill(cluster, uid, megabytes=20)
     with movement.Writer(cluster, uid) as writer:
-        without = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": False}))
-        assert (without["replication"], without["status"]) == (False, "active-change-pending")
-        _completed(cluster, without["action_uid"])
-        assert _counts(cluster, uid, "slave") == {}
-        cluster.until(lambda: len(cluster.engines()) == 2, "the replicas are not ended")
+        unreplicated = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": False}))
+        assert (unreplicated["replication"], unreplicated["status"]) == (False, "active-change-pending")
+        _check_completed(cluster, unreplicated["action_uid"])
+        assert _shards_by_node(cluster, uid, "slave") == {}
+        cluster.until(lambda: len(cluster.engines()) == 2, "the replicas are not stopped")
 
-        movement.slow_down(cluster, movement.rows(cluster, uid), seconds=2)
-        again = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
-        status = movement.cancel(cluster, again["action_uid"])
+        movement.slow_down(cluster, movement.shard_rows(cluster, uid), seconds=2)
+        reply = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
+        status = movement.cancel(cluster, reply["action_uid"])
         expected = {"cancelled": (False, 2), "completed": (True, 4)}[status]
-        cluster.until(lambda: len(cluster.engines()) == expected[1], "what was begun is not undone")
+        cluster.until(lambda: len(cluster.engines()) == expected[1], "the cancelled change is not undone")
         assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["replication"] is expected[0]
         if status == "cancelled":
-            _completed(cluster, ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))["action_uid"])
+            _check_completed(cluster, ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))["action_uid"])
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["replication"], bdb["shards_total"]) == (True, 4)
     for pair in (0, 1):
-        assert len({row["node_uid"] for row in movement.rows(cluster, uid) if row["pair"] == pair}) == 2
+        assert len({row["node_uid"] for row in movement.shard_rows(cluster, uid) if row["pair"] == pair}) == 2
     assert writer.lost() == []
-    movement.until_only_known(cluster, uid)
+    movement.wait_until_shards_agree(cluster, uid)
     databases.delete(cluster, uid)
 
 
-def _completed(cluster: LocalCluster, action_uid: str) -> None:
-    action = movement.ended(cluster, action_uid)
+def _check_completed(cluster: LocalCluster, action_uid: str) -> None:
+    action = movement.wait_for_end(cluster, action_uid)
     assert action["status"] == "completed", action
 
 
-def _counts(cluster: LocalCluster, uid: int, role: str = "") -> dict[str, int]:
-    """Shards by node."""
-    return dict(Counter(row["node_uid"] for row in movement.rows(cluster, uid) if role in ("", row["role"])))
+def _shards_by_node(cluster: LocalCluster, uid: int, role: str = "") -> dict[str, int]:
+    """Return the number of shards by node, of all roles or of one."""
+    return dict(Counter(row["node_uid"] for row in movement.shard_rows(cluster, uid) if role in ("", row["role"])))
 
 
 def _blueprint(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
     found: dict[int, list[dict[str, Any]]] = {}
-    for row in sorted(movement.rows(cluster, uid), key=lambda row: row["role"]):
+    for row in sorted(movement.shard_rows(cluster, uid), key=lambda row: row["role"]):
         found.setdefault(row["pair"], []).append(row)
     return [
         {

@@ -1,4 +1,4 @@
-"""Nodes leave for good: a living one takes its time, a dead one is given up when its partners live; the only copy never."""
+"""Removal of nodes: a living node is drained, a dead node is removed if other copies exist, and the only copy is never removed."""
 
 import shutil
 from pathlib import Path
@@ -11,61 +11,69 @@ from backend.tests.scenarios import databases, movement
 from shardboard.local import LocalCluster, ok
 
 
-def _copied_from(cluster: LocalCluster, uid: int, node_uid: str, directory: Path) -> Path:
-    """What a shard on that node proves to its siblings, as somebody may keep it."""
-    row = next(row for row in movement.rows(cluster, uid) if row["node_uid"] == node_uid)
-    return Path(shutil.copy(databases.at(cluster, row)["ssl_certfile"], directory / "stolen.pem"))
+def _copy_certificate(cluster: LocalCluster, uid: int, node_uid: str, directory: Path) -> Path:
+    """Copy the certificate and key of a shard on that node, as an attacker could. Return the path of the copy."""
+    row = next(row for row in movement.shard_rows(cluster, uid) if row["node_uid"] == node_uid)
+    return Path(shutil.copy(databases.connection_options(cluster, row)["ssl_certfile"], directory / "stolen.pem"))
 
 
-def _lets_in(cluster: LocalCluster, uid: int, stolen: Path) -> dict[str, bool]:
-    """By node: whether any of its shards does."""
+def _accepting_nodes(cluster: LocalCluster, uid: int, stolen: Path) -> dict[str, bool]:
+    """Return by node whether any of its shards accepts the certificate."""
     found: dict[str, bool] = {}
-    for row in movement.rows(cluster, uid):
-        reach = {**databases.at(cluster, row), "ssl_certfile": str(stolen), "ssl_keyfile": str(stolen)}
-        with valkey.Valkey(**reach, socket_timeout=10) as client:
+    for row in movement.shard_rows(cluster, uid):
+        options = {
+            **databases.connection_options(cluster, row),
+            "ssl_certfile": str(stolen),
+            "ssl_keyfile": str(stolen),
+        }
+        with valkey.Valkey(**options, socket_timeout=10) as client:
             try:
                 client.execute_command("PING")
                 found[row["node_uid"]] = True
-            except valkey.AuthenticationError:  # let in, and asked for a password
+            except valkey.AuthenticationError:  # the certificate was accepted, and a password is required
                 found[row["node_uid"]] = True
             except valkey.ConnectionError:
                 found.setdefault(row["node_uid"], False)
     return found
 
 
-def _authority(cluster: LocalCluster, uid: int) -> dict[str, Any]:
+def _bdb_certificates(cluster: LocalCluster, uid: int) -> dict[str, Any]:
     [found] = ok(cluster.api.get("/v1/cluster/certificates"))["data_internode_encryption"]
     assert found["uid"] == uid
     return dict(found)
 
 
 @pytest.mark.slow
-def test_a_living_node_then_a_dead_one(cluster: LocalCluster, tmp_path: Path) -> None:
-    uid = databases.create(cluster, databases.body(2, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
+def test_living_and_dead_nodes_are_removed(cluster: LocalCluster, tmp_path: Path) -> None:
+    uid = databases.create(cluster, databases.request_body(2, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     with movement.Writer(cluster, uid, confirmed=True) as writer:
-        stolen = _copied_from(cluster, uid, "3", tmp_path)
-        assert _lets_in(cluster, uid, stolen) == {"1": True, "2": True, "3": True}
+        stolen = _copy_certificate(cluster, uid, "3", tmp_path)
+        assert _accepting_nodes(cluster, uid, stolen) == {"1": True, "2": True, "3": True}
         reply = ok(cluster.api.post("/v1/nodes/3/actions/remove"))
-        assert movement.ended(cluster, reply["task_id"])["status"] == "completed"
+        assert movement.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
         assert cluster.api.get("/v1/nodes/3").status_code == 404
-        cluster.until(lambda: _authority(cluster, uid)["replacing"] == "", "the authority is not replaced")
-        assert _lets_in(cluster, uid, stolen) == {"1": False, "2": False}
-        assert {row["node_uid"] for row in movement.rows(cluster, uid)} == {"1", "2"}
-        assert len(movement.rows(cluster, uid)) == 4
-        movement.until_only_known(cluster, uid)
+        cluster.until(lambda: _bdb_certificates(cluster, uid)["replacing"] == "", "the CA is not replaced")
+        assert _accepting_nodes(cluster, uid, stolen) == {"1": False, "2": False}
+        assert {row["node_uid"] for row in movement.shard_rows(cluster, uid)} == {"1", "2"}
+        assert len(movement.shard_rows(cluster, uid)) == 4
+        movement.wait_until_shards_agree(cluster, uid)
 
-        full = cluster.api.post("/v1/nodes/2/actions/remove")
-        assert (full.status_code, full.json()["error_code"]) == (406, "insufficient_resources")
+        rejected = cluster.api.post("/v1/nodes/2/actions/remove")
+        assert (rejected.status_code, rejected.json()["error_code"]) == (406, "insufficient_resources")
         cluster.kill_node(cluster.addresses[1])
         cluster.until(
-            lambda: set(movement.by_role(cluster, uid, "master").values()) == {"1"}, "the dead node is not replaced"
+            lambda: set(movement.nodes_by_pair(cluster, uid, "master").values()) == {"1"},
+            "the primaries of the dead node are not replaced",
         )
-        cluster.until(lambda: cluster.api.post("/v1/nodes/2/actions/remove").status_code == 200, "it is not given up")
-        cluster.until(lambda: cluster.api.get("/v1/nodes/2").status_code == 404, "it is not removed")
-        assert [(row["node_uid"], row["role"]) for row in movement.rows(cluster, uid)] == [("1", "master")] * 2
+        cluster.until(
+            lambda: cluster.api.post("/v1/nodes/2/actions/remove").status_code == 200,
+            "the removal of the dead node is not accepted",
+        )
+        cluster.until(lambda: cluster.api.get("/v1/nodes/2").status_code == 404, "the dead node is not removed")
+        assert [(row["node_uid"], row["role"]) for row in movement.shard_rows(cluster, uid)] == [("1", "master")] * 2
         last = cluster.api.post("/v1/nodes/1/actions/remove")
         assert (last.status_code, last.json()["error_code"]) == (406, "insufficient_resources")
     assert writer.lost() == []
-    movement.until_only_known(cluster, uid)
+    movement.wait_until_shards_agree(cluster, uid)
     databases.delete(cluster, uid)

@@ -1,4 +1,4 @@
-"""A node stays away: its replicas are rebuilt elsewhere. Another one comes back: its primaries return to it."""
+"""Replicas of a node that stays down are rebuilt on other nodes. Primaries return to a node that comes back."""
 
 from pathlib import Path
 
@@ -9,48 +9,51 @@ from shardboard.local import LocalCluster, ok
 
 
 @pytest.mark.slow
-def test_lost_replicas_are_rebuilt_and_leftovers_go(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.body(3, replication=True))
-    assert databases.settled(cluster, uid)["status"] == "active"
+def test_lost_replicas_are_rebuilt_and_old_shards_removed(cluster: LocalCluster) -> None:
+    uid = databases.create(cluster, databases.request_body(3, replication=True))
+    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"slave_ha": True}))
-    databases.settled(cluster, uid)
+    databases.wait_until_settled(cluster, uid)
     with movement.Writer(cluster, uid, confirmed=True) as writer:
         cluster.kill_node(cluster.addresses[1])
         cluster.until(
-            lambda: "2" not in movement.by_role(cluster, uid, "master").values(), "the lost primaries are not replaced"
+            lambda: "2" not in movement.nodes_by_pair(cluster, uid, "master").values(),
+            "the lost primaries are not replaced",
         )
-        assert "replica_ha_started" not in _types(cluster), "a node gets time to come back"
+        assert "replica_ha_started" not in _event_types(cluster), "the grace period has not passed"
         ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 1}))
-        cluster.until(lambda: _whole(cluster, uid, {"1", "3"}), "the lost replicas are not rebuilt")
-        assert "replica_ha_started" in _types(cluster)
+        cluster.until(lambda: _is_complete(cluster, uid, {"1", "3"}), "the lost replicas are not rebuilt")
+        assert "replica_ha_started" in _event_types(cluster)
         cluster.start_agents()
-        cluster.until(lambda: not _left_behind(cluster, cluster.addresses[1]), "what was left behind is not removed")
+        cluster.until(
+            lambda: not _remaining_directories(cluster, cluster.addresses[1]), "the old shards are not removed"
+        )
     assert cluster.engines(cluster.addresses[1]) == []
-    cluster.until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active", "the rebuilding does not end")
+    cluster.until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active", "the rebuild does not end")
     assert len(cluster.engines()) == 6
     assert writer.lost() == []
-    movement.until_only_known(cluster, uid)
+    movement.wait_until_shards_agree(cluster, uid)
     ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 600}))
     databases.delete(cluster, uid)
 
 
 @pytest.mark.slow
-def test_primaries_return(cluster: LocalCluster) -> None:
+def test_primaries_return_to_a_node_that_comes_back(cluster: LocalCluster) -> None:
     for shards in (3, 1):
-        uid = databases.create(cluster, databases.body(shards, replication=True))
-        assert databases.settled(cluster, uid)["status"] == "active"
+        uid = databases.create(cluster, databases.request_body(shards, replication=True))
+        assert databases.wait_until_settled(cluster, uid)["status"] == "active"
         ok(cluster.api.put("/v1/cluster/policy", json={"primaries_return": True}))
-        before = movement.by_role(cluster, uid, "master")
+        before = movement.nodes_by_pair(cluster, uid, "master")
         lost = next(iter(before.values()))
         with movement.Writer(cluster, uid, confirmed=True) as writer:
             cluster.kill_node(cluster.addresses[int(lost) - 1])
             cluster.until(
-                lambda uid=uid, lost=lost: lost not in movement.by_role(cluster, uid, "master").values(),  # type: ignore[misc]
+                lambda uid=uid, lost=lost: lost not in movement.nodes_by_pair(cluster, uid, "master").values(),  # type: ignore[misc]
                 "the lost primaries are not replaced",
             )
             cluster.start_agents()
             cluster.until(
-                lambda uid=uid, before=before: movement.by_role(cluster, uid, "master") == before,  # type: ignore[misc]
+                lambda uid=uid, before=before: movement.nodes_by_pair(cluster, uid, "master") == before,  # type: ignore[misc]
                 "the primaries do not return",
             )
         assert writer.lost() == []
@@ -61,16 +64,16 @@ def test_primaries_return(cluster: LocalCluster) -> None:
         databases.delete(cluster, uid)
 
 
-def _left_behind(cluster: LocalCluster, address: str) -> list[Path]:
+def _remaining_directories(cluster: LocalCluster, address: str) -> list[Path]:
     return [path for path in databases.shard_directories(cluster) if address in path.parts]
 
 
-def _types(cluster: LocalCluster) -> set[str]:
+def _event_types(cluster: LocalCluster) -> set[str]:
     return {event["type"] for event in ok(cluster.api.get("/v1/logs"))}
 
 
-def _whole(cluster: LocalCluster, uid: int, nodes: set[str]) -> bool:
-    """Whether all pairs have both copies, on these nodes only, in sync."""
-    rows = movement.rows(cluster, uid)
+def _is_complete(cluster: LocalCluster, uid: int, nodes: set[str]) -> bool:
+    """Return whether all pairs have two copies in sync, on exactly these nodes."""
+    rows = movement.shard_rows(cluster, uid)
     in_sync = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
     return {row["node_uid"] for row in rows} == nodes and len(rows) == in_sync == 6

@@ -35,26 +35,26 @@ class Orders:
 
 
 @contextmanager
-def restored(cluster: LocalCluster) -> Iterator[Orders]:
+def restored_store(cluster: LocalCluster) -> Iterator[Orders]:
     """Back up the store, create `orders` and write to it, restore the backup."""
     copy = cluster.directory / "backup.db"
     copy.unlink(missing_ok=True)
     store = cluster.directory / "console.db"
     with closing(sqlite3.connect(store)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
-    uid = databases.create(cluster, databases.body(1, name="orders", data_persistence="aof"))
-    found = databases.settled(cluster, uid)
-    assert found["status"] == "active"
+    uid = databases.create(cluster, databases.request_body(1, name="orders", data_persistence="aof"))
+    bdb = databases.wait_until_settled(cluster, uid)
+    assert bdb["status"] == "active"
     [row] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    endpoint = _endpoint(found)
+    endpoint = _endpoint(bdb)
     with valkey.Valkey(host=endpoint[0], port=endpoint[1], socket_timeout=5) as client:
         client.set(KEY, VALUE)
     directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
     [pid] = [process.pid for process in cluster.engines() if Path(process.cwd()) == directory.resolve()]
     cluster.children["console"].terminate()
     cluster.children.pop("console").wait(60)
-    for left in ("console.db-wal", "console.db-shm"):
-        (cluster.directory / left).unlink(missing_ok=True)
+    for file_name in ("console.db-wal", "console.db-shm"):
+        (cluster.directory / file_name).unlink(missing_ok=True)
     store.write_bytes(copy.read_bytes())
     cluster.start_console()
     orders = Orders(endpoint, int(row["node_uid"]), directory, pid)
@@ -74,16 +74,16 @@ def _endpoint(bdb: dict[str, Any]) -> tuple[str, int]:
 
 @pytest.mark.parametrize("shards", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["same shape", "another shape"])
 def test_a_database_newer_than_the_backup_is_untouched_by_creations(cluster: LocalCluster, shards: int) -> None:
-    with restored(cluster) as orders:
-        uid = databases.create(cluster, databases.body(shards, name="carts", data_persistence="aof"))
-        carts = databases.settled(cluster, uid)
+    with restored_store(cluster) as orders:
+        uid = databases.create(cluster, databases.request_body(shards, name="carts", data_persistence="aof"))
+        carts = databases.wait_until_settled(cluster, uid)
         orders.check(cluster)
         assert carts["status"] == "active", carts["status_detail"]
-        held = set()
+        keys = set()
         for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")):
-            with valkey.Valkey(**databases.at(cluster, row), socket_timeout=5) as client:
-                held |= set(client.keys("*"))
-        assert held == set()
+            with valkey.Valkey(**databases.connection_options(cluster, row), socket_timeout=5) as client:
+                keys |= set(client.keys("*"))
+        assert keys == set()
         with valkey.Valkey(host=carts["endpoints"][0]["addr"][0], port=carts["endpoints"][0]["port"]) as client:
             assert shards > 1 or client.get(KEY) is None
         alarms = [
@@ -98,14 +98,14 @@ def test_a_database_newer_than_the_backup_is_untouched_by_creations(cluster: Loc
 
 @pytest.mark.slow
 def test_a_database_newer_than_the_backup_is_untouched_by_resharding(cluster: LocalCluster) -> None:
-    older = databases.create(cluster, databases.body(2, name="older"))
-    assert databases.settled(cluster, older)["status"] == "active"
-    with restored(cluster) as orders:
+    older = databases.create(cluster, databases.request_body(2, name="older"))
+    assert databases.wait_until_settled(cluster, older)["status"] == "active"
+    with restored_store(cluster) as orders:
         ok(cluster.api.put(f"/v1/bdbs/{older}", json={"shards_count": 3}))
 
         def ended() -> bool:
-            found = ok(cluster.api.get(f"/v1/bdbs/{older}"))
-            return found["status"] == "active"
+            bdb = ok(cluster.api.get(f"/v1/bdbs/{older}"))
+            return bdb["status"] == "active"
 
         cluster.until(ended, "the database is not resharded")
         assert len(ok(cluster.api.get(f"/v1/bdbs/{older}/shards"))) == 3

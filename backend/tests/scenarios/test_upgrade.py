@@ -1,4 +1,4 @@
-"""The engine of a database is upgraded under writes, from the distribution's Valkey to the one that the set-up built."""
+"""The engine of a database is upgraded under writes, from the Valkey of the distribution to the Valkey that the setup built."""
 
 import os
 import sys
@@ -18,8 +18,8 @@ from shardboard.domain.slots import SLOTS
 from shardboard.local import LocalCluster, LocalError, ok
 
 
-def _older() -> str | None:
-    """The distribution's engine, where it is another than ours."""
+def _older_engine() -> str | None:
+    """Return the path of the engine of the distribution if its version differs from the built one."""
     own = str(Path(sys.executable).parent)
     for directory in os.environ["PATH"].split(os.pathsep):
         found = Path(directory) / "valkey-server"
@@ -33,13 +33,13 @@ def _versions(cluster: LocalCluster, uid: int) -> set[str]:
     return {row.get("engine_version", "") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
 
 
-def _installed(cluster: LocalCluster) -> set[str]:
+def _installed_versions(cluster: LocalCluster) -> set[str]:
     return {row["engine_version"] for row in ok(cluster.api.get("/v1/nodes"))}
 
 
-@pytest.mark.skipif(_older() is None, reason="there is only one engine on this machine")
+@pytest.mark.skipif(_older_engine() is None, reason="there is only one engine on this machine")
 @pytest.mark.slow
-def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -> None:
+def test_an_upgrade_loses_no_write(cluster: LocalCluster) -> None:
     (uid,), newer = _old_databases_on_new_nodes(cluster, 1), engine_version("valkey-server")
     before = _layout(cluster, uid)
     with movement.Writer(cluster, uid) as writer:
@@ -49,83 +49,83 @@ def test_no_write_is_lost_while_every_shard_is_replaced(cluster: LocalCluster) -
         cluster.until(lambda: _status(cluster, uid) == "active", "the upgrade does not end", 120)
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status_detail"] == ""
     assert writer.lost() == []
-    cluster.until(lambda: _versions(cluster, uid) == {newer}, "a shard was left behind")
-    assert _layout(cluster, uid) == before, "every shard stays on its node, in its role"
-    ended = [event["type"] for event in ok(cluster.api.get("/v1/logs")) if event["type"].startswith("bdb_upgrade")]
-    assert sorted(ended) == ["bdb_upgrade_completed", "bdb_upgrade_request"]
-    movement.until_only_known(cluster, uid)
+    cluster.until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
+    assert _layout(cluster, uid) == before, "every shard keeps its node and its role"
+    event_types = [
+        event["type"] for event in ok(cluster.api.get("/v1/logs")) if event["type"].startswith("bdb_upgrade")
+    ]
+    assert sorted(event_types) == ["bdb_upgrade_completed", "bdb_upgrade_request"]
+    movement.wait_until_shards_agree(cluster, uid)
 
 
-@pytest.mark.skipif(_older() is None, reason="there is only one engine on this machine")
+@pytest.mark.skipif(_older_engine() is None, reason="there is only one engine on this machine")
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "the console is killed in the middle"])
-def test_meanwhile_replicas_are_newer_than_their_primaries_and_clients_see_no_error(
-    cluster: LocalCluster, killed: bool
-) -> None:
+@pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "console killed"])
+def test_an_upgrade_replaces_replicas_first_without_client_errors(cluster: LocalCluster, killed: bool) -> None:
     (uid,), newer = _old_databases_on_new_nodes(cluster, 1), engine_version("valkey-server")
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
-    load = Load({"endpoints": [_covering(cluster, bdb)]})
+    load = Load({"endpoints": [_complete_endpoint(cluster, bdb)]})
     load.fill()
-    with load, Ages(cluster, uid) as ages:
-        action = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade"))["action_uid"]
+    with load, VersionWatch(cluster, uid) as versions:
+        action_uid = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade"))["action_uid"]
         if killed:
             cluster.until(lambda: len(_versions(cluster, uid) - {""}) == 2, "no shard is replaced", 120)
-            assert movement.status(cluster, action) == "running"
+            assert movement.action_status(cluster, action_uid) == "running"
             cluster.kill("console")
             cluster.start_console()
-        ended = movement.ended(cluster, action, 240)
-        assert ended["status"] == "completed", ended["additional_info"]
-        cluster.until(lambda: _versions(cluster, uid) == {newer}, "a shard was left behind")
+        action = movement.wait_for_end(cluster, action_uid, 240)
+        assert action["status"] == "completed", action["additional_info"]
+        cluster.until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
     assert (load.errors, load.wrong) == ([], [])
     assert load.requests > 100
     assert load.missing() == []
-    assert ages.faults == []
-    assert ages.mixed, "no replica was seen to be newer than its primary"
-    movement.until_only_known(cluster, uid)
+    assert versions.errors == []
+    assert versions.mixed, "no replica was observed with a newer version than its primary"
+    movement.wait_until_shards_agree(cluster, uid)
     databases.delete(cluster, uid)
 
 
-@pytest.mark.skipif(_older() is None, reason="there is only one engine on this machine")
+@pytest.mark.skipif(_older_engine() is None, reason="there is only one engine on this machine")
 @pytest.mark.slow
-def test_all_databases_of_a_node_are_upgraded_by_one_order(cluster: LocalCluster) -> None:
+def test_one_request_upgrades_all_databases_of_a_node(cluster: LocalCluster) -> None:
     uids, newer = _old_databases_on_new_nodes(cluster, 2), engine_version("valkey-server")
     (node,) = {
-        row["node_uid"] for row in movement.rows(cluster, uids[0]) if row["pair"] == 0 and row["role"] == "master"
+        row["node_uid"] for row in movement.shard_rows(cluster, uids[0]) if row["pair"] == 0 and row["role"] == "master"
     }
     with movement.Writer(cluster, uids[0]) as first, movement.Writer(cluster, uids[1]) as second:
-        told = ok(cluster.api.post(f"/v1/nodes/{node}/upgrade"))["databases"]
-        assert [(each["bdb_uid"], each["refused"]) for each in told] == [(uid, "") for uid in uids]
-        for each in told:
-            ended = movement.ended(cluster, each["action_uid"], 240)
-            assert ended["status"] == "completed", ended["additional_info"]
+        results = ok(cluster.api.post(f"/v1/nodes/{node}/upgrade"))["databases"]
+        assert [(each["bdb_uid"], each["refused"]) for each in results] == [(uid, "") for uid in uids]
+        for each in results:
+            action = movement.wait_for_end(cluster, each["action_uid"], 240)
+            assert action["status"] == "completed", action["additional_info"]
     assert (first.lost(), second.lost()) == ([], [])
     for uid in uids:
-        cluster.until(lambda uid=uid: _versions(cluster, uid) == {newer}, "a shard was left behind")  # type: ignore[misc]
-        movement.until_only_known(cluster, uid)
+        cluster.until(lambda uid=uid: _versions(cluster, uid) == {newer}, "a shard was not upgraded")  # type: ignore[misc]
+        movement.wait_until_shards_agree(cluster, uid)
         databases.delete(cluster, uid)
 
 
-class Ages:
-    """Looks at the versions within each pair again and again, as samples tell them, while they are replaced.
+class VersionWatch:
+    """Polls the sampled versions within each pair while its shards are replaced.
 
-    The one older shard that may follow a newer primary is the former primary, which is on its way out: whoever else follows must
-    be able to read what the new one writes, and what once led with a newer engine never gives the lead to an older one.
+    Only the former primary, which is about to be removed, may replicate from a newer primary. All other replicas must be able to
+    read what the new primary writes, and a newer primary must never be replaced by an older one.
     """
 
     def __init__(self, cluster: LocalCluster, uid: int) -> None:
         self._cluster = cluster
         self._uid = uid
-        self._first: set[str] = set()
-        self._led: dict[int, list[tuple[str, tuple[int, ...]]]] = {}
-        """Who led each pair, with the version, in their order."""
+        self._initial_shards: set[str] = set()
+        self._primaries_by_pair: dict[int, list[tuple[str, tuple[int, ...]]]] = {}
+        """The primaries of each pair with their versions, in order."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.faults: list[str] = []
+        self.errors: list[str] = []
         self.mixed = False
         """Whether a replica was newer than its primary."""
 
-    def __enter__(self) -> "Ages":
-        self._first = {row["uid"] for row in movement.rows(self._cluster, self._uid)}
+    def __enter__(self) -> "VersionWatch":
+        self._initial_shards = {row["uid"] for row in movement.shard_rows(self._cluster, self._uid)}
         self._thread.start()
         return self
 
@@ -138,60 +138,60 @@ class Ages:
     def _run(self) -> None:
         while not self._stop.wait(0.05):
             try:
-                rows = movement.rows(self._cluster, self._uid)
+                rows = movement.shard_rows(self._cluster, self._uid)
             except (httpx.HTTPError, LocalError):
                 continue  # the console was killed
             for pair in {row["pair"] for row in rows}:
                 self._look(pair, [row for row in rows if row["pair"] == pair and row.get("engine_version")])
 
-    def _look(self, pair: int, rows: list[dict[str, Any]]) -> None:
-        ages = {row["uid"]: tuple(map(int, row["engine_version"].split("."))) for row in rows}
-        leading = [row["uid"] for row in rows if row["role"] == "master"]
-        if len(leading) != 1:
+    def _check_pair(self, pair: int, rows: list[dict[str, Any]]) -> None:
+        versions = {row["uid"]: tuple(map(int, row["engine_version"].split("."))) for row in rows}
+        primaries = [row["uid"] for row in rows if row["role"] == "master"]
+        if len(primaries) != 1:
             return
-        leads, led = leading[0], self._led.setdefault(pair, [])
-        if not led or led[-1][0] != leads:
-            if led and led[-1][1] > ages[leads]:
-                self.faults.append(f"pair {pair}: the lead went from {led[-1]} back to {ages[leads]}")
-            led.append((leads, ages[leads]))
-        former = {uid for uid, _ in led[:-1]}
-        for uid, age in ages.items():
-            self.mixed |= age > ages[leads]
-            if age < ages[leads] and uid not in former:
-                self.faults.append(f"pair {pair}: redis:{uid} {age} follows redis:{leads} {ages[leads]}")
-            if uid not in self._first and age < max(ages.values()):
-                self.faults.append(f"pair {pair}: redis:{uid} was started with {age}")
+        primary, history = primaries[0], self._primaries_by_pair.setdefault(pair, [])
+        if not history or history[-1][0] != primary:
+            if history and history[-1][1] > versions[primary]:
+                self.errors.append(f"pair {pair}: the primary role went from {history[-1]} back to {versions[primary]}")
+            history.append((primary, versions[primary]))
+        former = {uid for uid, _ in history[:-1]}
+        for uid, version in versions.items():
+            self.mixed |= version > versions[primary]
+            if version < versions[primary] and uid not in former:
+                self.errors.append(f"pair {pair}: redis:{uid} {version} follows redis:{primary} {versions[primary]}")
+            if uid not in self._initial_shards and version < max(versions.values()):
+                self.errors.append(f"pair {pair}: redis:{uid} was started with {version}")
 
 
 def _old_databases_on_new_nodes(cluster: LocalCluster, count: int) -> list[int]:
-    """Uids of databases whose shards all run the older engine, while their nodes have the newer one."""
-    older, newer = engine_version(str(_older())), engine_version("valkey-server")
-    databases.use_engine(cluster, str(_older()))
-    cluster.until(lambda: _installed(cluster) == {older}, "the agents do not tell of the older engine")
-    uids = [databases.create(cluster, databases.body(2, replication=True)) for _ in range(count)]
+    """Create databases whose shards run the older engine on nodes that have the newer one. Return their uids."""
+    older, newer = engine_version(str(_older_engine())), engine_version("valkey-server")
+    databases.use_engine(cluster, str(_older_engine()))
+    cluster.until(lambda: _installed_versions(cluster) == {older}, "the agents do not report the older engine")
+    uids = [databases.create(cluster, databases.request_body(2, replication=True)) for _ in range(count)]
     for uid in uids:
-        assert databases.settled(cluster, uid)["status"] == "active"
-        cluster.until(lambda uid=uid: _versions(cluster, uid) == {older}, "the shards' version is not seen")  # type: ignore[misc]
+        assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+        cluster.until(lambda uid=uid: _versions(cluster, uid) == {older}, "the version of the shards is not reported")  # type: ignore[misc]
     databases.use_engine(cluster, str(engine_path("valkey-server")))
-    cluster.until(lambda: _installed(cluster) == {newer}, "the agents do not tell of the newer engine", 120)
+    cluster.until(lambda: _installed_versions(cluster) == {newer}, "the agents do not report the newer engine", 120)
     return uids
 
 
-def _covering(cluster: LocalCluster, bdb: dict[str, Any]) -> dict[str, Any]:
-    """The first address of the endpoint that shows all slots, once there is one."""
+def _complete_endpoint(cluster: LocalCluster, bdb: dict[str, Any]) -> dict[str, Any]:
+    """Wait until an address of the endpoint lists all slots. Return an endpoint with only this address."""
     endpoint = bdb["endpoints"][0]
     found: list[str] = []
 
-    def some() -> bool:
-        found.extend(address for address in endpoint["addr"] if _shown(address, endpoint["port"]) == SLOTS)
+    def is_found() -> bool:
+        found.extend(address for address in endpoint["addr"] if _visible_slots(address, endpoint["port"]) == SLOTS)
         return bool(found)
 
-    cluster.until(some, "no address of the endpoint shows all slots")
+    cluster.until(is_found, "no address of the endpoint lists all slots")
     return {"addr": found[:1], "port": endpoint["port"]}
 
 
-def _shown(address: str, port: int) -> int:
-    """How many slots it shows; 0 when it does not answer."""
+def _visible_slots(address: str, port: int) -> int:
+    """Return how many slots the address lists, or 0 if it does not answer."""
     client = valkey.Valkey(address, port, socket_timeout=5)
     try:
         return sum(last - first + 1 for first, last, *_ in client.execute_command("CLUSTER SLOTS"))

@@ -55,7 +55,7 @@ async def cluster_shop(console: Console, agents: Engines, nodes: object) -> None
 
 
 async def create_shop(console: Console, agents: Engines, *, sharding: bool = True) -> None:
-    """Create primaries 1, 2, 3 on nodes 1, 2, 3 with replicas 4, 5, 6 on nodes 2, 3, 1. Without cluster mode only shards 1 and 2."""
+    """Create primaries 1, 2, 3 on nodes 1, 2, 3 with replicas 4, 5, 6 on nodes 2, 3, 1. Without cluster mode: 1 and 2 only."""
     count = 3 if sharding else 1
     await pairs.active(console, agents, count, sharding=sharding)
     agents.primary_of = {count + uid: uid for uid in range(1, count + 1)}
