@@ -32,7 +32,7 @@ NOW = 1_700_000_000
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "RETRY_SECONDS", 0.02)
     monkeypatch.setattr(collector, "LOST_AFTER", 0.15)
     monkeypatch.setattr(collector, "CLOCK_SKEW", float("inf"))  # the samples of these tests date from 2023

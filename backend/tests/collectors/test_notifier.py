@@ -220,7 +220,7 @@ async def test_old_events_are_not_sent(
     assert (await webhook_row(console, uid)).told_to > 0
 
 
-async def test_events_during_a_disabled_webhook_are_not_sent(
+async def test_events_while_a_webhook_is_disabled_are_not_sent(
     console: Console, notifier: Notifier, receiver: FakeReceiver
 ) -> None:
     uid = await add_webhook(console, enabled=False)

@@ -45,7 +45,7 @@ class FakePulses(Pulses):
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "TICK", 0.002)
     monkeypatch.setattr(watch, "ROUND_SECONDS", 0.002)
 

@@ -101,7 +101,7 @@ class SlotEngines(Engines):
         if argv != ("CLUSTER", "NODES"):
             return super()._reply(spec, argv)
         lines = super()._reply(spec, argv).splitlines()
-        return "".join(f"{line}{self._shown(line.split(' ')[0], spec.engine_id)}\n" for line in lines)
+        return "".join(f"{line}{self._slot_words(line.split(' ')[0], spec.engine_id)}\n" for line in lines)
 
     def _slot_words(self, engine_id: str, queried: str) -> str:
         if self._rendered[0] != self._moves:

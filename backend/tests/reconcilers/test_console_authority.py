@@ -1,4 +1,4 @@
-"""Replacement of the console CA: every agent is taken along, and the former CA is removed only when it is no longer used."""
+"""Replacement of the console CA: every agent is updated, and the former CA is removed only when it is no longer used."""
 
 import asyncio
 from datetime import UTC, datetime

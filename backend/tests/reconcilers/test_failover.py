@@ -443,8 +443,8 @@ async def expire_leases(console: Console) -> None:
 
 
 @pytest.mark.usefixtures("shop")
-class TestHandover:
-    async def action(self, console: Console, *uids: int, force: bool = False) -> None:
+class TestPlannedFailover:
+    async def request(self, console: Console, *uids: int, force: bool = False) -> None:
         async with console.store.begin() as session:
             action_rows = await service.order(session, uids, ADMIN, force=force, dry_run=False)
         assert action_rows is not None
@@ -482,7 +482,7 @@ class TestHandover:
             await until(lambda: is_over(console))
         assert len(await events_of_types(console, "shard_failover")) == 1
 
-    async def test_outside_cluster_mode_the_primary_hands_over(
+    async def test_outside_cluster_mode_the_primary_gets_the_command(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with console.store.begin() as session:
@@ -492,7 +492,7 @@ class TestHandover:
             await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
         assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "400")) in agents.commands
 
-    async def test_outside_cluster_mode_the_handover_precedes_the_next_ack(
+    async def test_outside_cluster_mode_the_command_precedes_the_next_ack(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(machines, "ACK_SECONDS", 60.0)

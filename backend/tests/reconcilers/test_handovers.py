@@ -168,7 +168,7 @@ async def perform(console: Console, submit: Any) -> None:
 
 
 @pytest.mark.parametrize("submit", [request_handovers, request_moves])
-class TestOneAtATime:
+class TestElections:
     async def test_elections_of_a_database_run_one_at_a_time(
         self, console: Console, agents: VotingEngines, submit: Any
     ) -> None:

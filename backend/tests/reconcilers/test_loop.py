@@ -201,7 +201,7 @@ async def test_an_unknown_action_fails(console: Console) -> None:
 
 
 async def test_a_short_outage_of_an_agent_does_not_fail_an_action(console: Console) -> None:
-    steps = FakeStepper(AgentUnreachable("node 1 is away"), Outcome(again_in=0), Outcome(finished=True))
+    steps = FakeStepper(AgentUnreachable("node 1 is unreachable"), Outcome(again_in=0), Outcome(finished=True))
     action = await run_to_end(console, steps)
     assert action.status == "completed"
     assert "unreachable_since" not in action.params
@@ -211,9 +211,9 @@ async def test_an_agent_that_stays_unreachable_fails_the_action(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.2))
-    steps = FakeStepper(Outcome(unreachable="node 1 is away", again_in=0.01))
+    steps = FakeStepper(Outcome(unreachable="node 1 is unreachable", again_in=0.01))
     action = await run_to_end(console, steps)
-    assert (action.status, action.error) == ("failed", "Node 1 is away.")
+    assert (action.status, action.error) == ("failed", "Node 1 is unreachable.")
     assert steps.taken >= 2
     assert action.finished_at is not None
     assert action.finished_at - action.created_at > timedelta(seconds=0.2)
@@ -221,7 +221,7 @@ async def test_an_agent_that_stays_unreachable_fails_the_action(
 
 async def test_a_successful_step_restarts_the_time_limit(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.15))
-    unavailable, success = Outcome(unreachable="node 1 is away", again_in=0.1), Outcome(again_in=0)
+    unavailable, success = Outcome(unreachable="node 1 is unreachable", again_in=0.1), Outcome(again_in=0)
     steps = FakeStepper(unavailable, success, unavailable, success, unavailable, success, Outcome(finished=True))
     assert (await run_to_end(console, steps)).status == "completed"
 
@@ -356,5 +356,5 @@ async def test_due_actions_are_found_without_a_wake_up(console: Console, monkeyp
 
 def test_reasons_are_formatted_as_sentences() -> None:
     as_sentence: Callable[[str], str] = loops._sentence
-    assert as_sentence("no room") == "No room."
-    assert as_sentence("No room.") == "No room."
+    assert as_sentence("no capacity") == "No capacity."
+    assert as_sentence("No capacity.") == "No capacity."

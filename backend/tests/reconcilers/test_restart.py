@@ -215,7 +215,7 @@ async def test_missing_data_on_disk_is_reported_once_and_retried_later(console: 
 
 
 class TestRequest:
-    async def action(self, console: Console, uid: int = 1, **changes: object) -> tuple[Action | None, str]:
+    async def request(self, console: Console, uid: int = 1, **changes: object) -> tuple[Action | None, str]:
         fields = {"confirm": f"shard {uid}", "discard_data": False, "dry_run": False} | changes
         async with console.store.begin() as session:
             return await service.order(session, uid, ADMIN, **fields)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Helpers for scenarios that move shards: a writer that records acknowledged writes, waits for actions, and cluster membership."""
+"""Helpers for scenarios that move shards: waits for actions and members, and a writer that records acknowledged writes."""
 
 import threading
 from types import TracebackType
@@ -72,7 +72,7 @@ def nodes_by_pair(cluster: LocalCluster, uid: int, role: str) -> dict[int, str]:
 
 
 def fill(cluster: LocalCluster, uid: int, megabytes: int) -> None:
-    """Write this amount of data, so that syncs have data to copy."""
+    """Write this many megabytes, so that a sync has data to copy."""
     client = _client(cluster, uid)
     for number in range(megabytes):
         client.set(f"bulk:{number}", "x" * 2**20)
@@ -80,7 +80,7 @@ def fill(cluster: LocalCluster, uid: int, megabytes: int) -> None:
 
 
 def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: float) -> None:
-    """Make each full sync from these shards take this long on any machine."""
+    """Make each full sync from these shards take this long, however fast the machine is."""
     for row in shards:
         with databases.admin_client(cluster, row) as client:
             assert client.dbsize() > 0

@@ -31,7 +31,7 @@ def test_a_pair_without_living_nodes_recovers_from_disk(cluster: LocalCluster) -
     for row in held:
         cluster.kill_node(row["address"])
     cluster.start_agents()
-    cluster.until(lambda: _is_complete(cluster, uid), "the pair does not come back", 120)
+    cluster.until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
     assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
     [restarted] = _events_of_types(cluster, uid, "shard_restarted")
     assert "from its append-only file" in restarted["description"]
@@ -56,7 +56,7 @@ def test_without_persistence_a_shard_starts_empty_only_with_consent(cluster: Loc
     assert (refused.status_code, refused.json()["error_code"]) == (400, "data_would_be_lost")
     assert cluster.engines() == []
     ok(cluster.api.post(url, json={"confirm": f"shard {primary}", "discard_data": True}))
-    cluster.until(lambda: _is_complete(cluster, uid), "the pair does not come back", 120)
+    cluster.until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
     assert _read(cluster, uid) == dict.fromkeys((f"key:{number}" for number in range(KEYS)), None)
     databases.delete(cluster, uid)
 

@@ -58,6 +58,6 @@ def test_a_ca_replacement_causes_no_client_error(cluster: LocalCluster) -> None:
         status = ok(cluster.api.get(f"/v1/shards/{replica['uid']}"))
         return bool(status.get("pid", replica["pid"]) != replica["pid"] and status["sync"]["status"] == "idle")
 
-    cluster.until(in_sync_again, "the replica does not copy")
+    cluster.until(in_sync_again, "the replica is not in sync again")
     assert writer.lost() == []
     databases.delete(cluster, bdb["uid"])

@@ -57,7 +57,7 @@ def test_creations_end_cleanly_when_the_console_is_killed(cluster: LocalCluster)
     for _ in range(10):
         uid = databases.create(cluster, databases.request_body(6, replication=True))
         moment = time.monotonic() + moments.uniform(0.0, 0.4)
-        cluster.until(lambda at=moment: time.monotonic() >= at, "never")  # type: ignore[misc]
+        cluster.until(lambda at=moment: time.monotonic() >= at, "the time does not pass")  # type: ignore[misc]
         cluster.kill("console")
         cluster.start_console()
         bdb = databases.wait_until_settled(cluster, uid)

@@ -94,8 +94,8 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
     ram = 80 * MIB
     fields = databases.request_body(1, replication=True, bigstore=True, memory_size=400 * MIB, bigstore_ram_size=ram)
     uid = databases.create(cluster, fields)
-    connection = databases.wait_until_settled(cluster, uid)
-    assert connection["status"] == "active", connection["status_detail"]
+    bdb = databases.wait_until_settled(cluster, uid)
+    assert bdb["status"] == "active", bdb["status_detail"]
     [primary] = rows(cluster, uid, "master")
     assert len(flash_directories(cluster)) == 2
     write(primary)
@@ -152,8 +152,8 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
 def test_values_on_flash_survive_resharding_and_maintenance(cluster: LocalCluster) -> None:
     size = {"memory_size": 480 * MIB, "bigstore_ram_size": 120 * MIB}
     uid = databases.create(cluster, databases.request_body(2, replication=True, bigstore=True, **size))
-    connection = databases.wait_until_settled(cluster, uid)
-    assert connection["status"] == "active", connection["status_detail"]
+    bdb = databases.wait_until_settled(cluster, uid)
+    assert bdb["status"] == "active", bdb["status_detail"]
     write(rows(cluster, uid, "master")[0], cluster_client)
     cluster.until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > 1000, "no value is moved to flash")
     ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": "fast"}))

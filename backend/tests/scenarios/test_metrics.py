@@ -39,7 +39,7 @@ def traffic(cluster: LocalCluster) -> Iterator[int]:
 
 @pytest.mark.slow
 def test_a_killed_console_leaves_no_gap(cluster: LocalCluster, traffic: int) -> None:
-    cluster.until(lambda: any(requests(cluster, traffic).values()), "nothing is written")
+    cluster.until(lambda: any(requests(cluster, traffic).values()), "no request is counted")
     first = max(t for t, rate in requests(cluster, traffic).items() if rate) + 1
     wait_for(cluster, first + 12)
     cluster.kill("console")

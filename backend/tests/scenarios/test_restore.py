@@ -18,7 +18,7 @@ KEY, VALUE = "order:1", b"paid"
 
 @dataclass
 class Orders:
-    """A database that the restored store does not know."""
+    """A database that the restored store does not contain."""
 
     endpoint: tuple[str, int]
     node_uid: int
@@ -26,7 +26,7 @@ class Orders:
     pid: int
 
     def check(self, cluster: LocalCluster) -> None:
-        """It serves with the same process from the same directory."""
+        """Check that the database is served by the same process from the same directory."""
         assert self.directory.is_dir()
         assert self.pid in {process.pid for process in cluster.engines()}
         host, port = self.endpoint
@@ -36,7 +36,7 @@ class Orders:
 
 @contextmanager
 def restored_store(cluster: LocalCluster) -> Iterator[Orders]:
-    """Back up the store, create `orders` and write to it, restore the backup."""
+    """Back up the store, create the database `orders`, write to it, and restore the backup."""
     copy = cluster.directory / "backup.db"
     copy.unlink(missing_ok=True)
     store = cluster.directory / "console.db"

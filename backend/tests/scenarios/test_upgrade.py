@@ -142,7 +142,7 @@ class VersionWatch:
             except (httpx.HTTPError, LocalError):
                 continue  # the console was killed
             for pair in {row["pair"] for row in rows}:
-                self._look(pair, [row for row in rows if row["pair"] == pair and row.get("engine_version")])
+                self._check_pair(pair, [row for row in rows if row["pair"] == pair and row.get("engine_version")])
 
     def _check_pair(self, pair: int, rows: list[dict[str, Any]]) -> None:
         versions = {row["uid"]: tuple(map(int, row["engine_version"].split("."))) for row in rows}

@@ -44,7 +44,7 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moves, "PACE", 0.01)
 
 
-@pytest.fixture(params=[True, False], ids=["cluster", "alone"])
+@pytest.fixture(params=[True, False], ids=["cluster", "standalone"])
 async def shop(console: Console, agents: Engines, nodes: object, request: pytest.FixtureRequest) -> None:
     await create_shop(console, agents, sharding=request.param)
 

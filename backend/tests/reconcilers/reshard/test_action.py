@@ -112,7 +112,7 @@ async def check_slots(console: Console, agents: SlotEngines, context: str = "") 
     assert bdb.shards_count == len({row.pair for row in held}), context
     assert {uid for specs in agents.running.values() for uid in specs} == {row.uid for row in held}, context
     assert len(held) == 2 * bdb.shards_count, context
-    assert not agents.migrating, f"slots were left open, {context}"
+    assert not agents.migrating, f"slots are still migrating, {context}"
     pair_of = {row.engine_id: row.pair for row in held}
     owned: dict[int, list[int]] = {row.pair: [] for row in held}
     for slot in range(slots.SLOTS):
