@@ -73,8 +73,8 @@ async def create_served_database(console: Console, agents: FakeAgents) -> int:
 
 def certificates_in_use(agents: FakeAgents, uid: int) -> Iterator[ShardTls]:
     """Yield the TLS settings of each shard of the database and of each proxy that connects to them."""
-    for certificates in agents.running.values():
-        yield from (agents.certificates[spec.uid] for spec in certificates.values() if spec.bdb_uid == uid)
+    for specs in agents.running.values():
+        yield from (agents.certificates[spec.uid] for spec in specs.values() if spec.bdb_uid == uid)
     for state in agents.proxies.values():
         for database in state.databases:
             if database.uid == uid and database.shard_tls is not None:

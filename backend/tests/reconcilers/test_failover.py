@@ -306,9 +306,8 @@ class TestLostPrimary:
             [failed] = await events_of_types(console, "shard_failover_failed")
             assert failed.details["reason"] == "No replica answers."
             assert failed.details["tries"] >= 3
-            monkeypatch.setattr(
-                backoff, "FIRST_SECONDS", 3600.0
-            )  # from now on, the next retry is too late for this test
+            # From now on, the next retry is too late for this test.
+            monkeypatch.setattr(backoff, "FIRST_SECONDS", 3600.0)
             monkeypatch.setattr(backoff, "MOST_SECONDS", 3600.0)
             agents.unreachable = set()
             await pairs.die(console, agents, 2)  # the situation has changed, so the retry starts at once
@@ -446,8 +445,8 @@ async def expire_leases(console: Console) -> None:
 class TestPlannedFailover:
     async def request(self, console: Console, *uids: int, force: bool = False) -> None:
         async with console.store.begin() as session:
-            action_rows = await service.order(session, uids, ADMIN, force=force, dry_run=False)
-        assert action_rows is not None
+            action = await service.order(session, uids, ADMIN, force=force, dry_run=False)
+        assert action is not None
 
     async def test_a_planned_failover_swaps_the_roles(self, console: Console, agents: FakeAgents) -> None:
         await self.request(console, 1, 3)

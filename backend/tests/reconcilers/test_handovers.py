@@ -151,8 +151,8 @@ async def is_over(console: Console) -> bool:
 
 async def action_status(console: Console) -> str:
     async with console.store.read() as session:
-        [action_rows] = await actions.of_bdb(session, pairs.BDB)
-    return action_rows.status
+        [action] = await actions.of_bdb(session, pairs.BDB)
+    return action.status
 
 
 async def events_of_type(console: Console, type_: str) -> list[Event]:

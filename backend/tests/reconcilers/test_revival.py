@@ -246,9 +246,8 @@ async def test_a_shard_promoted_during_its_revival_is_not_reported_as_replica(
 async def test_killed_at_every_step_a_revival_completes(
     console: Console, agents: FakeAgents, sampling: Sampling
 ) -> None:
-    for step in sampling.kill_steps(
-        36, 100
-    ):  # before every call and every transaction; a step after one is a step before the next
+    # A step is before or after each call and each transaction.
+    for step in sampling.kill_steps(36, 100):
         async with console.store.begin() as session:
             for action in await actions.recent(session):
                 await session.delete(action)

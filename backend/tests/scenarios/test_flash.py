@@ -22,8 +22,10 @@ SIZE = 2_000
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with databases.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, flash=2**30)) as connection:
-        yield connection
+    with databases.running(
+        private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, flash=2**30)
+    ) as running_cluster:
+        yield running_cluster
 
 
 def value(number: int) -> bytes:

@@ -59,8 +59,8 @@ async def create_shop(console: Console, agents: Engines, *, sharding: bool = Tru
     count = 3 if sharding else 1
     await pairs.active(console, agents, count, sharding=sharding)
     agents.primary_of = {count + uid: uid for uid in range(1, count + 1)}
-    for node, node_of in agents.running.items():
-        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in node_of.items()}
+    for node, specs in agents.running.items():
+        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in specs.items()}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
@@ -153,9 +153,8 @@ async def test_a_shard_is_moved(console: Console, agents: Engines, role: str) ->
 
 @pytest.mark.usefixtures("shop")
 async def test_killed_at_every_step_a_move_completes(console: Console, agents: Engines, sampling: Sampling) -> None:
-    for step in sampling.kill_steps(
-        MIN_STEPS, 200
-    ):  # before every call and every transaction; a step after one is a step before the next
+    # A step is before or after each call and each transaction.
+    for step in sampling.kill_steps(MIN_STEPS, 200):
         moving, target = await shard_with_role(console, "master"), await free_node(console)
         uid = await migrate(console, moving.uid, target)
         gate = Gate(step)
