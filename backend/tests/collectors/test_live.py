@@ -1,4 +1,4 @@
-"""When seconds are published, what late samples change, and which values are unknown."""
+"""Publication of seconds, effects of late samples, and unknown values."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What is recorded when agents and shards connect, disconnect and change. Agents are fakes; the store is real."""
+"""Records of agents and shards that connect, disconnect and change. Agents are fakes; the store is real."""
 
 import asyncio
 import time
@@ -236,9 +236,8 @@ async def test_a_node_is_up_again_with_its_next_sample_on_the_same_stream(
 ) -> None:
     for t in (NOW - 1, NOW):
         agents.sample(1, sample(t))
-    await until(
-        lambda: console.live.resume_point(1)[1] == NOW
-    )  # the first sample, which is always recorded, is processed
+    # The first sample is always recorded, so wait until it is processed.
+    await until(lambda: console.live.resume_point(1)[1] == NOW)
     async with console.store.begin() as session:
         await observations.node_down(session, 1, [2, 3])
     await until(lambda: 1 in running._down)

@@ -1,4 +1,4 @@
-"""When a node is declared down and when not. The tests control witnesses and pulses."""
+"""Failure detection of nodes. The tests control witnesses and pulses."""
 
 import asyncio
 from collections import Counter

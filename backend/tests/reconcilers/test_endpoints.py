@@ -1,4 +1,4 @@
-"""What is sent to proxies, and when. Agents are fakes; the store is real."""
+"""State that the console sends to proxies. Agents are fakes; the store is real."""
 
 import asyncio
 from collections.abc import AsyncIterator

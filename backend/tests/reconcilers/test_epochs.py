@@ -1,4 +1,4 @@
-"""When epochs and elections without an action raise an alarm, and when not."""
+"""Alarms about epochs and elections that no action explains."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace

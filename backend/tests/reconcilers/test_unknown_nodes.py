@@ -1,4 +1,4 @@
-"""How nodes that do not belong to the cluster of a database are handled, and when they are ignored."""
+"""Handling of nodes that do not belong to the cluster of a database."""
 
 from datetime import timedelta
 from types import SimpleNamespace
