@@ -260,8 +260,8 @@ def test_locked_user_is_unlocked(console_state: Settings, capsys: pytest.Capture
     assert [cli.main(["unlock", name]) for _ in range(2)] == [0, 0]
     expected = f"User {name} was unlocked.\nUser {name} was not locked.\n"
     assert capsys.readouterr().out == expected
-    assert cli.main(["unlock", "nobody"]) == 1
-    assert capsys.readouterr().err == "shardboard: The user nobody does not exist.\n"
+    assert cli.main(["unlock", "ghost"]) == 1
+    assert capsys.readouterr().err == "shardboard: The user ghost does not exist.\n"
 
 
 @pytest.mark.parametrize("command", ["reset-admin-password", "unlock ann"])
@@ -397,7 +397,7 @@ async def _audit_lines(settings: Settings, attack: str = "") -> list[AuditLine]:
 def test_commands_are_recorded_in_the_audit_log(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["token", "--count", "3"]) == 0
     assert cli.main(["reset-admin-password"]) == 0
-    assert cli.main(["unlock", "nobody"]) == 1
+    assert cli.main(["unlock", "ghost"]) == 1
     printed = capsys.readouterr().out
     lines = asyncio.run(_audit_lines(console_state))
     assert [(line.path, line.proof, line.outcome) for line in lines[1:]] == [

@@ -65,7 +65,10 @@ class Identity:
         write_private(state_dir / "agent.json", json.dumps(marker).encode())
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS context of the agent's port, which accepts only client certificates of the console CA. Raises EnrolError."""
+        """Return the TLS context of the agent's port, which accepts only clients with a certificate of the console CA.
+
+        Raises EnrolError.
+        """
         try:
             context = self._loaded()
         except OSError as error:

@@ -91,8 +91,9 @@ def valkey_conf(
 def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None, *, tls: bool = False) -> str:
     """Return the text of `nodes.conf` for the shard with engine id `myself`. `tls` says whether the shards use TLS.
 
-    With `swap_with` the shard starts as a replica of the shard that will become its replica, which owns the slots only in this file. All other nodes
-    have epoch 0 and `currentEpoch` is one below the shard's own, so that TAKEOVER assigns exactly that epoch.
+    With `swap_with` the shard starts as a replica of the shard that will become its replica, which owns the slots only in this
+    file. All other nodes have epoch 0 and `currentEpoch` is one below the epoch of the shard, so that TAKEOVER assigns exactly
+    that epoch.
     """
     if swap_with is None:
         newest = max(peer.epoch for peer in peers)

@@ -333,7 +333,7 @@ async def test_concurrent_changes_form_one_chain(client: httpx.AsyncClient) -> N
 @pytest.mark.parametrize(
     ("attack", "fault"),
     [
-        ("UPDATE audit_lines SET username = 'somebody' WHERE uid = 3", "Line 3 was changed."),
+        ("UPDATE audit_lines SET username = 'mallory' WHERE uid = 3", "Line 3 was changed."),
         ("DELETE FROM audit_lines WHERE uid = 3", "Line 3 is missing."),
         ("DELETE FROM audit_lines WHERE uid > 3", "Lines 4 to 5 are missing."),
         ("DELETE FROM audit_lines WHERE uid < 3", "Lines 1 to 2 are missing."),

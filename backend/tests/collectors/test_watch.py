@@ -379,7 +379,7 @@ class TestPulses:
         assert 0.5 <= pulses.silence(1) < 1
         assert (pulses.unheard(1) or 0) >= 5, "the unadjusted time is reported"
         pulses.excuse(100)
-        assert 0 <= pulses.silence(1) < 0.5, "no more than the complete silence is excused"
+        assert 0 <= pulses.silence(1) < 0.5, "at most the complete silence is excused"
         pulses.heard(1)
         pulses._heard[1] -= 5
         assert pulses.silence(1) >= 5, "a new silence counts"

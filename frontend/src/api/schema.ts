@@ -7908,7 +7908,7 @@ export interface components {
         };
         /**
          * Preflight
-         * @description What a run would do. Nothing is stored.
+         * @description Preview of a run. Nothing is stored.
          */
         Preflight: {
             /** Concerns */
@@ -8938,7 +8938,7 @@ export interface components {
         Step: {
             /**
              * Detail
-             * @description What the step is doing or waiting for.
+             * @description Current activity of the step, or the condition that it waits for.
              */
             detail?: string;
             /** Name */
