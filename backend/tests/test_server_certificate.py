@@ -152,7 +152,7 @@ async def test_certificate_of_the_settings_is_reloaded(
         for _ in range(3):
             certificate.refresh()
             assert await get_served(None) == before
-        assert len([each for each in caplog.records if "cannot be used" in each.message]) == 1
+        assert len([each for each in caplog.records if "is not usable" in each.message]) == 1
         replace(tmp_path / "a.key", fresh.key)
         certificate.refresh()
         assert await get_served(None) == fresh.certificate

@@ -148,5 +148,5 @@ async def _check_capacity(session: AsyncSession, bdb: Bdb, desired: Mapping[str,
             (disk, room.free_flash or 0, "bytes of flash", "add a node with flash or make the database smaller"),
         ):
             if count * more > max(free, 0):
-                message = f"Node {room.node_uid} does not have {count * more} more {what} free; {way}."
+                message = f"Node {room.node_uid} needs {count * more} more {what} and has {max(free, 0)} free; {way}."
                 raise NotAcceptable("insufficient_resources", message, field="memory_size")

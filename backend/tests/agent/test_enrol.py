@@ -149,7 +149,7 @@ async def test_expired_certificate_is_replaced_with_a_new_token(
     await until(lambda: "(certificate has expired). To join a cluster, the agent needs" in caplog.text)
     used = f"sb1.used.{console.authority.ca_fingerprint()}"
     file.write_text(used)
-    await until(lambda: "The console refused" in caplog.text)
+    await until(lambda: "The console rejected" in caplog.text)
     good = await new_token(console)
     write_private(file, good.encode())
     await until(lambda: "joined the cluster again" in caplog.text)

@@ -30,7 +30,7 @@ def test_agent_that_has_not_joined_has_no_identity(tmp_path: Path) -> None:
 
 def test_damaged_identity_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "agent.json").write_text("{}")
-    with pytest.raises(EnrolError, match="remove it"):
+    with pytest.raises(EnrolError, match="Remove it"):
         load(tmp_path)
 
 
@@ -69,12 +69,12 @@ def test_flaw_names_what_the_console_would_reject(tmp_path: Path, authority: Aut
 def test_unusable_certificate_files_are_reported(tmp_path: Path, authority: Authority) -> None:
     identity = identity_of(tmp_path, authority)
     identity.certificate.write_bytes(b"\xff nonsense")
-    assert "cannot be used" in identity.flaw()
-    with pytest.raises(EnrolError, match=r"remove agent\.json"):
+    assert "are not usable" in identity.flaw()
+    with pytest.raises(EnrolError, match=r"Remove agent\.json"):
         identity.context()
     identity.certificate.unlink()
-    assert "cannot be used" in identity.flaw()
-    with pytest.raises(EnrolError, match=r"remove agent\.json"):
+    assert "are not usable" in identity.flaw()
+    with pytest.raises(EnrolError, match=r"Remove agent\.json"):
         identity.context()
 
 

@@ -182,7 +182,7 @@ async def test_replaced_source_is_not_treated_as_empty(pair: TwoPrimaries, monke
     monkeypatch.setattr(slot_transfer.SlotTransfer, "_filled", replace_source)
     moved = await pair.move((SLOT, SLOT))
     assert (moved.count, moved.keys) == (0, 0)
-    assert "replaced meanwhile" in moved.reason
+    assert "replaced during the move" in moved.reason
     assert await pair.execute(2, "DBSIZE") == 100
     assert await pair.execute(2, "GET", f"{{{TAG}}}:99") == "x"
 

@@ -204,7 +204,7 @@ async def test_ram_of_a_database_on_flash_can_be_changed(client: httpx.AsyncClie
             refused = await client.put(path, json={"bigstore_ram_size": size})
             assert (refused.status_code, refused.json()["error_code"]) == (406, code)
     too_large = await client.put("/v1/bdbs/1", json={"memory_size": 20 * 2**30, "bigstore_ram_size": 2 * 2**30})
-    assert "bytes of flash more" in too_large.json()["description"]
+    assert "more bytes of flash" in too_large.json()["description"]
     immutable = await client.put("/v1/bdbs/1", json={"bigstore": False})
     assert immutable.json()["description"].startswith("bigstore of an existing database cannot be changed")
     changed = await client.put("/v1/bdbs/1", json={"bigstore_ram_size": 2**29})

@@ -127,7 +127,7 @@ MEMTIER = {"tool": "memtier_benchmark"}
 async def test_memtier_benchmark_runs_on_a_node_that_has_it(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/benchmarks", json=REQUEST | MEMTIER)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "load_generator_not_found")
-    assert "no node" in reply.json()["description"]
+    assert "No agent has memtier_benchmark" in reply.json()["description"]
     await install_memtier(console, 2)
     run = await start_run(client, **MEMTIER)
     assert (run["tool"], run["load_nodes"]) == ("memtier_benchmark", [2])

@@ -63,7 +63,7 @@ async def test_nodes_with_flash(client: httpx.AsyncClient, console: Console) -> 
     assert (license_["ram_shards_in_use"], license_["flash_shards_in_use"]) == (1, 2)
     refused = await client.post("/v1/bdbs", json={"name": "more", "bigstore": True, "memory_size": 16 * 2**30})
     assert refused.json()["error_code"] == "insufficient_resources"
-    assert "GiB of flash to give" in refused.json()["description"]
+    assert "GiB of flash available" in refused.json()["description"]
     assert len((await client.get("/v1/bdbs")).json()) == 2
 
 

@@ -91,7 +91,7 @@ async def test_stream_reports_only_changes_to_accessible_objects(console: Consol
             ("event", log[bdb_uid]),
             ("action", action_uids[bdb_uid]),
         ]
-    await Feed(console)._tell(keys)
+    await Feed(console)._publish(keys)
     changes = [await first, *[await limited.next_change() for _ in range(7)]]
     assert SECRET not in json.dumps(changes)
     assert [(change["kind"], str(change["uid"])) for change in changes] == [
@@ -154,7 +154,7 @@ async def test_action_requires_access_to_all_its_databases(
         assert [(await stream.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
         first = asyncio.create_task(stream.next_change())
         await asyncio.sleep(0)
-        await Feed(console)._tell([("action", uid), ("cluster", 1)])
+        await Feed(console)._publish([("action", uid), ("cluster", 1)])
         assert (await first)["kind"] == ("action" if name == "wide" else "cluster")
         async with browser(console) as limited_client:
             code = (await limited_client.get(f"/v2/actions/{uid}", headers=headers)).status_code

@@ -248,7 +248,7 @@ async def test_refusals_are_recorded_with_any_error_of_the_provider(
     provider.answers["/token"] = lambda _: httpx.Response(400, content=b'{"error": "x\\u0000\\ud800"}')
     assert await refused_sign_in(browser, provider) == "provider_fault"
     [event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "authentication_err"]
-    assert "answers 400: x??" in event["description"]
+    assert "responded with status 400: x??" in event["description"]
 
 
 @pytest.mark.parametrize("methods", [None, "client_secret_basic", 7])

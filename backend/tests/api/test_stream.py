@@ -106,7 +106,7 @@ async def test_events_require_access_to_the_log(console: Console, open_stream: A
     viewer_change: asyncio.Task[Any] = asyncio.create_task(viewer.next_change())
     member_change: asyncio.Task[Any] = asyncio.create_task(member.next_change())
     await asyncio.sleep(0)
-    await Feed(console)._tell([("event", uid), ("outage", 1), ("cluster", 1)])
+    await Feed(console)._publish([("event", uid), ("outage", 1), ("cluster", 1)])
     assert (await viewer_change)["kind"] == "cluster"
     assert (await member_change)["kind"] == "cluster"
     assert (await member.next_change())["kind"] == "outage"
@@ -126,7 +126,7 @@ async def test_stream_ends_with_its_session(console: Console, open_stream: Any) 
         await sessions.log_out(session, (await sessions.find(session, token)).uid, Principal(USER, "admin"))
     look_again(console.store)
     assert await waiting is None
-    await Feed(console)._tell([("cluster", 1)])
+    await Feed(console)._publish([("cluster", 1)])
     assert (await change)["kind"] == "cluster"
     assert gate(console.store).streams[USER] == 1
 
@@ -141,7 +141,7 @@ async def test_stream_ends_when_the_permissions_of_its_reader_change(
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     waiting = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
-    await Feed(console)._tell([("cluster", 1)])
+    await Feed(console)._publish([("cluster", 1)])
     assert (await waiting)[0] == "change"
     async with console.store.begin() as session:
         user = await users.by_email(session, USER)
@@ -149,7 +149,7 @@ async def test_stream_ends_when_the_permissions_of_its_reader_change(
         user.role = "cluster_viewer"
     waiting = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
-    await Feed(console)._tell([("cluster", 1)])
+    await Feed(console)._publish([("cluster", 1)])
     assert await waiting is None
 
 
@@ -182,7 +182,7 @@ async def test_slow_reader_is_disconnected(console: Console, open_stream: Any, m
     monkeypatch.setattr(stream, "MAX_BYTES", 100)
     frames = await open_stream(reader(console))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
-    await Feed(console)._tell([("cluster", 1)])
+    await Feed(console)._publish([("cluster", 1)])
     assert await frames.next() is None
 
 

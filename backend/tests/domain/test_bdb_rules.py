@@ -161,7 +161,7 @@ def test_memory_is_shared_between_shards_on_flash() -> None:
 def test_error_for_ram_size_explains_the_calculation() -> None:
     fault = bdb_rules.of_itself(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
     assert fault is not None
-    assert "shared by 2 shards" in fault.sentence
+    assert "divided among 2 shards" in fault.sentence
     assert f"give {2 * flash.MIN_SHARD_RAM} or more" in fault.sentence
 
 

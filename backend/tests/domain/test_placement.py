@@ -160,7 +160,7 @@ def test_flash_database_is_placed_on_nodes_with_free_flash() -> None:
         (equal_rooms(1), 0, "Replication needs at least two nodes"),
         (equal_rooms(2, most=1), 0, "node 1 has 100.0 GiB available and runs 0 of at most 1 shards"),
         (equal_rooms(2, free=3 * GIB), 2 * GIB, "no capacity left after 2 shards: node 1 has 3.0 GiB available"),
-        ([Room(1, -GIB, 3, 9), Room(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB to give"),
+        ([Room(1, -GIB, 3, 9), Room(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB available"),
     ],
 )
 def test_refusal_contains_the_reason(nodes: list[Room], memory: int, message: str) -> None:

@@ -30,7 +30,7 @@ def test_database_beyond_its_thresholds_raises_alarms() -> None:
     assert database_alarms(used_memory=800.0) == {}, "the alarm is raised above the threshold, not at it"
     assert database_alarms(used_memory=801.0) == {"alarm_bdb_size": "The memory of shop was more than 80 % full."}
     assert database_alarms(total_req=100_001.0, avg_latency=3001.0) == {
-        "alarm_bdb_high_throughput": "shop was sent more than 100,000 requests per second.",
+        "alarm_bdb_high_throughput": "shop received more than 100,000 requests per second.",
         "alarm_bdb_high_latency": "Requests to shop took more than 3,000 µs on average.",
     }
     assert database_alarms(total_req=0.5) == {

@@ -72,9 +72,9 @@ async def test_tls_connections_verify_the_certificate(server: OpenLdap, tmp_path
     [
         ({"bind_pass": "x"}, "rejected bind_dn"),
         ({"bind_dn": "reader"}, "invalid DN"),
-        ({"user_dn_query": Query("ou=none,dc=example,dc=org", "(uid=%u)")}, "nothing with the name ou=none"),
+        ({"user_dn_query": Query("ou=none,dc=example,dc=org", "(uid=%u)")}, "has no entry ou=none"),
         ({"user_dn_query": Query(BASE, "(uid=%u)(")}, "filter"),
-        ({"dn_group_query": Query("ou=none,dc=example,dc=org", "(member=%D)")}, "nothing with the name ou=none"),
+        ({"dn_group_query": Query("ou=none,dc=example,dc=org", "(member=%D)")}, "has no entry ou=none"),
     ],
 )
 async def test_incorrect_settings_are_reported(server: OpenLdap, changes: dict[str, Any], message: str) -> None:
@@ -137,7 +137,7 @@ async def test_missing_ldapsearch_is_reported(server: OpenLdap) -> None:
 )
 async def test_failed_group_search_is_an_error(server: OpenLdap, group_query: dict[str, Any]) -> None:
     """Otherwise all users would be signed out."""
-    with pytest.raises(Unavailable, match="nothing with the name ou=none"):
+    with pytest.raises(Unavailable, match="has no entry ou=none"):
         await LdapClient().authenticate(server.directory(**group_query), "ann", ANN_PASSWORD)
 
 
@@ -181,8 +181,8 @@ async def test_server_with_unreadable_root_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("exec yes 'memberOf: cn=dba,ou=groups'", "more than 4 MiB"),
-        ("exec yes >&2", "more than 4 MiB"),
+        ("exec yes 'memberOf: cn=dba,ou=groups'", "larger than 4 MiB"),
+        ("exec yes >&2", "larger than 4 MiB"),
         ("echo 'dn:: x'", "cannot be queried"),
         ("exit 8", "returned an error"),
         ("exit 4", "all groups"),

@@ -168,7 +168,7 @@ async def test_a_failure_before_first_use_discards_the_new_password(console: Con
     async with running(console):
         failed = await expire_deadline(console, uid)
     assert (failed.admin_password, failed.next_admin_password) == (first, "")
-    assert "was not changed everywhere" in failed.status_detail
+    assert "was not changed on all shards" in failed.status_detail
 
 
 async def test_a_partly_used_password_is_continued_by_the_next_action(

@@ -586,7 +586,7 @@ class TestDelete:
             remaining = await get_bdb(console, uid)
             assert remaining is not None
             assert (remaining.status, remaining.action_uid) == ("delete-pending", None)
-            assert remaining.status_detail.startswith("Deletion failed: It took too long.")
+            assert remaining.status_detail.startswith("Deletion failed: It timed out during this step: ")
             agents.unreachable = set()
             await self.delete(console, uid)
             await until(lambda: is_deleted(console, uid))

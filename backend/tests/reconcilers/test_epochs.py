@@ -212,7 +212,7 @@ async def test_an_impossibly_high_epoch_is_an_alarm(console: Console, agents: Fa
     assert f"the newest epoch of the cluster is {2**63} (before: 3)" in alarm.description
     await EpochLoop(console.store, agents).sweep()
     [alarm] = await alarms(console)
-    assert f"{2**63} (before: not known)" in alarm.description
+    assert f"{2**63} (before: unknown)" in alarm.description
 
 
 async def test_the_alarm_text_depends_on_encryption(console: Console, agents: FakeAgents, loop: EpochLoop) -> None:

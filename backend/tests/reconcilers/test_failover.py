@@ -304,7 +304,7 @@ class TestLostPrimary:
         async with running(console):
             await until(lambda: has_failures(console, 4))
             [failed] = await events_of_types(console, "shard_failover_failed")
-            assert failed.details["reason"] == "No replica answers."
+            assert failed.details["reason"] == "No replica responds."
             assert failed.details["tries"] >= 3
             # From now on, the next retry is too late for this test.
             monkeypatch.setattr(backoff, "FIRST_SECONDS", 3600.0)
@@ -458,7 +458,7 @@ class TestPlannedFailover:
             (1, 4, "graceful"),
             (3, 6, "graceful"),
         ]
-        assert found[0].description.endswith("as admin@example.org asked.")
+        assert found[0].description.endswith("requested by admin@example.org.")
         assert found[0].severity == "INFO"
         old = await pairs.row(console, 1)
         assert (old.role, old.observed_role, old.observed_status) == ("slave", "slave", "ok")

@@ -164,7 +164,7 @@ async def test_slots_are_not_taken_back_during_an_action(
     assert added_slots(agents) == [(1, ("0", "99"))]
     [alarm] = await alarms(console)
     assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
-    assert "Slots 0–99 were taken back" in alarm.description
+    assert "Slots 0–99 were reclaimed" in alarm.description
 
 
 async def test_a_node_that_an_agent_runs_is_left_alone(
