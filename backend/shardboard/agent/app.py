@@ -95,7 +95,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
 
     async def begin(drill: Drill, asking: list[str]) -> DrillReply:
         # Add the address of the calling console: it is not a node, but an isolated node must not reach it either.
-        return DrillReply(refused=await drills.begin(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
+        return DrillReply(refused=await drills.start(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))

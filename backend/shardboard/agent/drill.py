@@ -39,7 +39,7 @@ class Drills:
         """Simulated outage of the node: `refusing` as after a crash, `silent` as when frozen, or empty."""
         self.over = asyncio.Event()
 
-    async def begin(self, drill: Drill) -> str:
+    async def start(self, drill: Drill) -> str:
         """Start a drill and return "", or return why it is impossible here. A drill that was already received is not repeated."""
         async with self._deciding:  # the same request can arrive twice at once
             if drill.id in self._received:
@@ -107,7 +107,7 @@ class Drills:
         await asyncio.sleep(REPLY_SECONDS)
         log.warning("drill: %s for %s s", drill.kind, drill.seconds)
         # In a thread: these calls run programs and wait for them.
-        await asyncio.to_thread(fault.begin, drill.seconds)
+        await asyncio.to_thread(fault.start, drill.seconds)
         try:
             await asyncio.sleep(drill.seconds)
         finally:

@@ -38,7 +38,7 @@ class NetworkFault(ABC):
     def refusal(self) -> str:
         """Return why this machine cannot apply the fault; empty if it can."""
 
-    def begin(self, seconds: float) -> None:
+    def start(self, seconds: float) -> None:
         """Apply the fault. A separate process removes it if this one is killed before `end`."""
         commands = "; ".join(shlex.join(command) for command in self._unmake)
         self._watchdog = subprocess.Popen(

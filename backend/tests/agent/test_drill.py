@@ -36,7 +36,7 @@ class DrillSetup:
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent")
 
     async def begin(self, kind: str, uid: int | None = None, name: str = "1") -> str:
-        return await self.drills.begin(Drill(id=name, kind=kind, seconds=60, uid=uid))  # type: ignore[arg-type]
+        return await self.drills.start(Drill(id=name, kind=kind, seconds=60, uid=uid))  # type: ignore[arg-type]
 
     def status(self) -> dict[int, str]:
         return {uid: process.status() if process.is_running() else "gone" for uid, process in self.processes.items()}

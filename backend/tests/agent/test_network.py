@@ -27,7 +27,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_partition_on_a_separate_machine_drops_routes_to_peers(calls: Path) -> None:
     cut = Partition("10.0.0.2", ["10.0.0.3", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
     assert cut.refusal() == ""
-    cut.begin(60)
+    cut.start(60)
     cut.end()
     routes = [f"route {what} blackhole 10.0.0.{peer}/32" for what in ("add", "del") for peer in (1, 3)]
     assert calls.read_text().splitlines()[2:] == routes
@@ -36,7 +36,7 @@ def test_partition_on_a_separate_machine_drops_routes_to_peers(calls: Path) -> N
 
 def test_partition_on_loopback_drops_the_route_to_the_node(calls: Path) -> None:
     cut = Partition("127.0.0.2", ["127.0.0.1"])
-    cut.begin(60)
+    cut.start(60)
     cut.end()
     assert calls.read_text().splitlines() == [
         f"route {what} blackhole 127.0.0.2/32 table local" for what in ("add", "del")
@@ -65,7 +65,7 @@ def test_slow_node_drops_some_incoming_packets(calls: Path, own: str, arriving: 
         f"add rule {table} arriving {arriving} numgen random mod 100 < 5 drop"
     )
     assert slow.refusal() == ""
-    slow.begin(60)
+    slow.start(60)
     slow.end()
     assert calls.read_text().splitlines() == [f"{rules}; delete table {table}", rules, f"delete table {table}"]
 
@@ -80,7 +80,7 @@ server, _ = listener.accept()
 client.settimeout(0.5)
 cut = Partition("127.9.9.1", ["127.9.9.2"])
 assert cut.refusal() == "", cut.refusal()
-cut.begin(60)
+cut.start(60)
 server.send(b"x")
 client.send(b"x")
 server.settimeout(0.5)
@@ -119,7 +119,7 @@ assert Slowness("127.9.9.1").refusal() == "", Slowness("127.9.9.1").refusal()
 sent = count_received()
 for disturbed, others in (("127.9.9.1", False), ("127.9.9.2", True)):
     slow = Slowness(disturbed)
-    slow.begin(60)
+    slow.start(60)
     some = count_received()
     slow.end()
     assert some == sent if others else 0.7 * sent < some < sent, (disturbed, some, sent)

@@ -162,7 +162,7 @@ def test_error_for_ram_size_explains_the_calculation() -> None:
     fault = bdb_rules.of_itself(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
     assert fault is not None
     assert "divided among 2 shards" in fault.sentence
-    assert f"give {2 * flash.MIN_SHARD_RAM} or more" in fault.sentence
+    assert f"Set it to {2 * flash.MIN_SHARD_RAM} or more" in fault.sentence
 
 
 def test_conflicts_with_the_cluster_are_rejected() -> None:
