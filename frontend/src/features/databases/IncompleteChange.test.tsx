@@ -12,7 +12,8 @@ const bdb = {
   uid: 7,
   name: 'orders',
   status: 'active',
-  status_detail: 'The last change was not applied to all shards: Shard redis:3: it does not answer.',
+  status_detail:
+    'The last change was not applied to all shards: Shard redis:3: it does not answer.',
   incomplete_changes: ['aof_policy', 'authentication_redis_pass', 'data_persistence'],
 } as Bdb;
 
