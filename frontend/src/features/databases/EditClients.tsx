@@ -29,8 +29,8 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
       />
       <NumberInput
         label="Connections per proxy"
-        description="Maximum number of client connections to this database. If empty, the default limit of the proxy applies."
-        placeholder="default limit"
+        description="Maximum number of client connections to this database. If empty, the number is not limited."
+        placeholder="no limit"
         value={draft.max_connections}
         error={errors.max_connections}
         onChange={(max_connections) => onChange({ max_connections })}
