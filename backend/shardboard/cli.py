@@ -109,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     rotate.set_defaults(run=run_rotate)
 
     check = commands.add_parser(
-        "check-audit", help="verify the audit trail (on the console's machine); exit status 1 if it is not intact"
+        "check-audit", help="verify the audit log (on the console's machine); exit status 1 if it is not intact"
     )
     check.set_defaults(run=run_check_audit)
 

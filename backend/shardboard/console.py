@@ -53,7 +53,7 @@ class Console:
     bundling: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Limits support bundles to one at a time: each uses disk space and load on all agents."""
     auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Limits checks of the audit trail to one at a time: each reads the complete trail."""
+    """Limits checks of the audit log to one at a time: each reads the complete log."""
 
     def __post_init__(self) -> None:
         self.certificate = ServerCertificate(self.authority, self.settings)

@@ -99,7 +99,7 @@ def rotate_key() -> str:
 
 
 def check_audit() -> str:
-    """Verify the audit trail. Return a message; raise CommandError if it is not intact."""
+    """Verify the audit log. Return a message; raise CommandError if it is not intact."""
 
     async def follow() -> Check:
         async with _opened() as (store, _, _):
@@ -107,13 +107,13 @@ def check_audit() -> str:
 
     found = asyncio.run(follow())
     if found.faults:
-        raise CommandError("the audit trail is not intact:\n" + "\n".join(found.faults))
-    return f"The audit trail is intact: lines {found.ends.first} to {found.ends.last}."
+        raise CommandError("the audit log is not intact:\n" + "\n".join(found.faults))
+    return f"The audit log is intact: lines {found.ends.first} to {found.ends.last}."
 
 
 @asynccontextmanager
 async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
-    """Open a transaction, recorded in the audit trail as that command. If it is rejected, the command ends with the reason."""
+    """Open a transaction, recorded in the audit log as that command. If it is rejected, the command ends with the reason."""
     deed = Deed(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
     async with _opened() as (store, authority, keys):
         audit.current.set(deed)
