@@ -20,12 +20,12 @@ export class CreatePage {
     const main = page.getByRole('main');
     this.name = main.getByLabel('Name', { exact: true });
     this.port = main.getByLabel('Port', { exact: true });
-    this.memory = main.getByLabel('Memory limit');
+    this.memory = main.getByRole('textbox', { name: 'Memory limit' });
     this.memoryUnit = main.getByLabel('Memory unit');
     this.replication = main.getByRole('switch', { name: 'Replication' });
     this.sharding = main.getByRole('switch', { name: 'Sharding' });
     this.clusterApi = main.getByRole('switch', { name: 'OSS Cluster API' });
-    this.shards = main.getByLabel('Number of shards');
+    this.shards = main.getByRole('textbox', { name: 'Number of shards' });
     this.placement = main.getByLabel('Shards placement');
     this.password = main.getByRole('textbox', { name: 'Password of the default user' });
     this.plan = main.getByRole('region', { name: 'Summary of the new database' });

@@ -198,7 +198,7 @@ const OVERLAYS: {
     path: (bdb) => `/databases/${bdb}/configuration`,
     open: async (page) => {
       await page.getByRole('button', { name: 'Edit' }).click();
-      await page.getByLabel('Number of shards').fill('8');
+      await page.getByRole('textbox', { name: 'Number of shards' }).fill('8');
       const gentle = page.getByRole('row').filter({ hasText: 'gentle' });
       await expect(gentle).toContainText(/about \d/);
       await gentle.scrollIntoViewIfNeeded();

@@ -59,7 +59,7 @@ test('a run is started, shows live figures, and is compared with another run', a
   await expect(heat.locator('[data-figure="Most at"] b')).toHaveText(/\d\s(µs|ms)–/);
   await completed(api);
   await expect(page.getByRole('table', { name: 'SLA' })).toBeVisible();
-  const measured = page.getByRole('region', { name: 'Measured' });
+  const measured = page.getByRole('region', { name: 'Measured', exact: true });
   await expect(measured.getByText('ops/s')).toBeVisible();
   await expect(page.getByRole('table', { name: 'Phases of the run' })).toContainText('populate');
   await expect(page.getByRole('table', { name: 'Latency by percentile' })).toContainText('P99.9');

@@ -25,7 +25,7 @@ test('a shard moves to a suitable node, and other nodes show why they are not su
   await page.goto(`/databases/${bdb.uid}/shards?shard=${primary.uid}`);
   await page.getByRole('button', { name: 'Move to another node…' }).click();
   const dialog = page.getByRole('dialog', { name: `Move redis:${primary.uid} to another node` });
-  await expect(dialog).toContainText(`Node ${partner.node_uid} holds redis:${partner.uid}`);
+  await expect(dialog).toContainText(`Node ${partner.node_uid} already holds redis:${partner.uid}`);
   await expect(dialog.getByRole('radio', { name: `Node ${partner.node_uid} ` })).toBeDisabled();
   await dialog.getByRole('radio', { name: `Node ${free} ` }).check();
   await examine(page, 'move-shard');
@@ -48,7 +48,7 @@ test('changing the number of shards shows a preview of the moves', { tag: '@slow
   const database = new DatabasePage(page);
   await database.open(bdb.uid, 'configuration');
   await page.getByRole('button', { name: 'Edit' }).click();
-  await page.getByLabel('Number of shards').fill('3');
+  await page.getByRole('textbox', { name: 'Number of shards' }).fill('3');
   const preview = page.getByRole('status').filter({ hasText: 'Effects of this change' });
   await expect(preview).toContainText('5,461 of 16,384 slots move');
   await expect(preview).toContainText(/A new primary on node \d gets 5,461/);
