@@ -42,7 +42,7 @@ test('alert thresholds of a database and of nodes are set, and an alarm is shown
   await page.goto('/databases/1/configuration');
   const alerts = page.getByRole('region', { name: 'Alert thresholds' });
   await alerts.getByLabel('Throughput below', { exact: true }).check();
-  const limit = alerts.getByLabel('Throughput below, requests/s');
+  const limit = alerts.getByLabel('Throughput below, ops/s');
   await limit.fill('lots');
   await expect(alerts.getByText('Enter a number, such as 80')).toBeVisible();
   await expect(alerts.getByRole('button', { name: 'Save' })).toBeDisabled();

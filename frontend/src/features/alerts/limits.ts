@@ -18,8 +18,8 @@ const percent = { unit: '%', most: 100 };
 
 export const OF_DATABASE: readonly Limit[] = [
   { name: 'bdb_size', label: 'Memory usage above', ...percent },
-  { name: 'bdb_high_throughput', label: 'Throughput above', unit: 'requests/s' },
-  { name: 'bdb_low_throughput', label: 'Throughput below', unit: 'requests/s' },
+  { name: 'bdb_high_throughput', label: 'Throughput above', unit: 'ops/s' },
+  { name: 'bdb_low_throughput', label: 'Throughput below', unit: 'ops/s' },
   { name: 'bdb_high_latency', label: 'Average latency above', unit: 'µs' },
 ];
 
