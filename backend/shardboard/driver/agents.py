@@ -53,6 +53,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.agent.contract.base import Message
 from shardboard.driver import lines
+from shardboard.driver.pools import PoolByHost
 from shardboard.driver.ports import NodeRef, ShownCertificate
 from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
 from shardboard.probing import answers
@@ -376,8 +377,7 @@ class _Http:
     def __init__(self, tls: ssl.SSLContext) -> None:
         self.tls = tls
         self.users = 0
-        limits = httpx.Limits(max_keepalive_connections=200)
-        self.client = httpx.AsyncClient(verify=tls, limits=limits, trust_env=False)
+        self.client = httpx.AsyncClient(transport=PoolByHost(tls), trust_env=False)
 
 
 def _named(load: str) -> bytes:
