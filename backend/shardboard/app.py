@@ -302,6 +302,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("aggregate samples", console.live.run),
         Loop("store samples", archive.run),
         Loop("delete old data", Housekeeping(console.store).run),
+        Loop("return free memory", garbage.return_free_memory),
         Loop("track resyncs", ResyncCollector(console.store, console.bus, console.agents).run),
         Loop("evaluate alarms", alarms.run),
         Loop("send notifications", console.notifier.run),

@@ -1,6 +1,8 @@
 """Tests of garbage collection: paused while a process starts, active afterwards without the objects that exist by then."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -25,3 +27,27 @@ def test_existing_objects_are_no_longer_scanned() -> None:
     assert gc.get_freeze_count() > 1000
     assert not any(found is kept for found in gc.get_objects())
     del kept
+
+
+RETURN_MEMORY = """
+import asyncio, psutil
+from shardboard import garbage
+
+process = psutil.Process()
+blocks = [bytes(2000) for _ in range(50_000)]
+kept = blocks[::1000]  # the heap cannot shrink below them
+before = process.memory_info().rss
+del blocks
+garbage.TRIM_SECONDS = 0.01
+
+async def wait_until_returned():
+    task = asyncio.create_task(garbage.return_free_memory())
+    while before - process.memory_info().rss < 50_000_000:
+        await asyncio.sleep(0.01)
+
+asyncio.run(asyncio.wait_for(wait_until_returned(), 30))
+"""
+
+
+def test_free_memory_is_returned_to_the_operating_system() -> None:
+    subprocess.run([sys.executable, "-c", RETURN_MEMORY], check=True)

@@ -31,7 +31,7 @@ from shardboard.collectors.seconds import (
 )
 from shardboard.domain import endpoints, latency, rates
 from shardboard.domain.flash_rates import ALL_DATABASES, FLASH_METRICS
-from shardboard.domain.rates import SHARD_METRICS, SHARD_STREAMED, Value
+from shardboard.domain.rates import MAX_STEP, SHARD_METRICS, SHARD_STREAMED, Value
 from shardboard.domain.rollup import TOPICS, Frame, numbers
 from shardboard.driver.ports import NODE_FIELDS, TIER_FIELDS, Sample
 from shardboard.frames import told
@@ -39,6 +39,8 @@ from shardboard.frames import told
 RETENTION = 900
 """Seconds that are kept for cluster, nodes and databases."""
 SHARD_RETENTION = 300
+RAW_RETENTION, MAX_RAW_RETENTION = 60, 150
+"""Seconds for which samples are kept as agents sent them; the second one applies while samples of a node are missing."""
 GRACE = 0.8
 """Seconds to wait for slower nodes before a second is published without them. Agents of one machine distribute their readings
 over up to 0.4 s (`agent/sampler.py`)."""
@@ -79,6 +81,7 @@ class Live:
         self.lateness = Lateness()
         self.newest = 0
         """The newest published second."""
+        self._cleaned_up_to = 0
 
     def set_members(self, members: Mapping[int, ShardPlace]) -> None:
         """Set the existing shards, and remove the series of others."""
@@ -377,8 +380,14 @@ class Live:
         return row + self.endpoints.latencies.row(topic, uid, t)
 
     def _evict(self) -> None:
-        # Raw seconds are needed only for rates of later seconds; a restarted console receives up to 120 s at once.
-        for t in [t for t in self._seconds if t < self.newest - 150]:
+        if self._cleaned_up_to == self.newest:
+            return
+        self._cleaned_up_to = self.newest
+        # A node that was unreachable sends samples of up to 120 s later. The sums of those seconds need the samples of all nodes.
+        hosts = self._of_node.keys()
+        incomplete = (t for t in sorted(self._seconds) if not hosts <= self._seconds[t].nodes.keys())
+        oldest = min(self.newest - RAW_RETENTION, next(incomplete, self.newest) - MAX_STEP)
+        for t in [t for t in self._seconds if t < max(oldest, self.newest - MAX_RAW_RETENTION)]:
             del self._seconds[t]
         self.endpoints.latencies.forget(self.newest)
 

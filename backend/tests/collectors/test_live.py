@@ -347,7 +347,27 @@ async def test_memory_does_not_grow_with_time(running: Live) -> None:
         if t % 50 == 0:
             await wait_for_second(running, t)
     await wait_for_second(running, NOW + 399)
-    await until(lambda: len(running._seconds) <= 151)
+    await until(lambda: len(running._seconds) <= hub.RAW_RETENTION + 1)
+
+
+async def test_samples_are_kept_for_a_node_that_is_late(running: Live) -> None:
+    """The rates of the node's first late second need the second before the gap, of all nodes."""
+    for t in range(NOW - 100, NOW + 1):
+        running.ingest(1, first_node(t))
+        running.ingest(2, second_node(t))
+    await wait_for_second(running, NOW)
+    running.disconnect(2)
+    for t in range(NOW + 1, NOW + 111):
+        running.ingest(1, first_node(t))
+    await wait_for_second(running, NOW + 110)
+    for t in range(NOW + 1, NOW + 111):
+        running.ingest(2, second_node(t))
+    await until(lambda: value(running, "bdbs", 1, "total_req", NOW + 1) == 150.0)
+    await until(lambda: value(running, "bdbs", 1, "total_req", NOW + 110) == 150.0)
+    running.connect(2)
+    running.ingest(1, first_node(NOW + 111))
+    running.ingest(2, second_node(NOW + 111))
+    await until(lambda: len(running._seconds) <= hub.RAW_RETENTION + 1)
 
 
 async def test_samples_about_shards_of_other_nodes_are_ignored(running: Live) -> None:
