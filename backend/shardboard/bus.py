@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 QUEUE_LIMIT = 4096
+MAX_PAUSE = 0.5
+"""Longest pause of `until`, in seconds."""
 
 
 class Bus:
@@ -43,6 +45,8 @@ class Listener:
         self._queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(QUEUE_LIMIT)
         self._most_bytes = most_bytes
         self._bytes = 0
+        self._returned: float | None = None
+        """Time when `until` returned last."""
         self.overflowed = False
 
     def put(self, topic: str, message: Any) -> None:
@@ -66,20 +70,26 @@ class Listener:
         except TimeoutError:
             return None
 
-    async def until(self, wanted: Callable[[Any], bool], timeout: float) -> None:
+    async def until(self, wanted: Callable[[Any], bool], timeout: float, *, pause: float = 0.0) -> None:
         """Return at the first message that is `wanted`, or after `timeout` seconds, regardless of other messages.
 
         The caller polls everything afterwards, so all queued messages are dropped: hundreds of shards that change at once are one
-        reason to poll, not hundreds.
+        reason to poll, not hundreds. With `pause` the loop of the caller pauses for `pause` times the duration of its last poll (at
+        most MAX_PAUSE), so that a loop over many rows does not use all of the CPU.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
+        start = loop.time()
+        took = 0.0 if self._returned is None else start - self._returned
+        earliest, deadline = start + min(pause * took, MAX_PAUSE), start + timeout
         while (left := deadline - loop.time()) > 0:
             message = await self.get(timeout=left)
             if message is None or wanted(message[1]):
                 break
+        if (left := earliest - loop.time()) > 0:
+            await asyncio.sleep(left)
         self.drain()
         self.overflowed = False
+        self._returned = loop.time()
 
     def drain(self) -> list[tuple[str, Any]]:
         """Return everything queued now, without waiting."""

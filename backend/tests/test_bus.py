@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from backend.tests.shards import until
 
+from shardboard import bus as bus_module
 from shardboard.bus import QUEUE_LIMIT, Bus
 from shardboard.frames import told
 
@@ -141,3 +142,32 @@ async def test_queued_bytes_are_limited_if_requested() -> None:
         bus.publish("a", frame)
         assert (slow.overflowed, unlimited.overflowed) == (True, False)
         assert [len(slow.drain()), len(unlimited.drain())] == [3, 5]
+
+
+async def test_a_pause_is_proportional_to_the_work_of_the_caller() -> None:
+    bus, loop = Bus(), asyncio.get_running_loop()
+    with bus.listen("a") as listener:
+        bus.publish("a", "first")
+        await listener.until(lambda _: True, 5, pause=4)
+        await asyncio.sleep(0.02)  # the work of the caller
+        bus.publish("a", "second")
+        before = loop.time()
+        await listener.until(lambda _: True, 5, pause=4)
+        assert 0.08 <= loop.time() - before < 2
+        bus.publish("a", "third")
+        before = loop.time()
+        await listener.until(lambda _: True, 5, pause=4)
+        assert loop.time() - before < 2, "no work, no pause"
+
+
+async def test_a_pause_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bus_module, "MAX_PAUSE", 0.01)
+    bus, loop = Bus(), asyncio.get_running_loop()
+    with bus.listen("a") as listener:
+        await listener.until(lambda _: True, 0, pause=1000)
+        await asyncio.sleep(0.02)
+        bus.publish("a", "news")
+        before = loop.time()
+        await listener.until(lambda _: True, 5, pause=1000)
+        assert loop.time() - before < 5
+        assert listener.drain() == []

@@ -63,6 +63,8 @@ class Feed:
                     self._console.bus.publish("closing")
 
     async def _publish(self, keys: Iterable[tuple[str, Any]]) -> None:
+        if not self._console.bus.heard("object"):
+            return  # streams that open later start with all objects
         uids_by_kind: dict[str, set[Any]] = defaultdict(set)
         for kind, uid in keys:
             uids_by_kind[kind].add(uid)

@@ -115,7 +115,7 @@ class AlarmCollector:
             wanted = here.settings.alert_settings
             known.node_limits = alert_settings.of("node", wanted)
             parts: dict[int, list[Part]] = defaultdict(list)
-            rows = await shards.every(session)
+            rows = await shards.conditions(session)
             for row in rows:
                 size = sum(last - first + 1 for first, last in slots.parse(row.slots))
                 place = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)

@@ -74,7 +74,7 @@ class NodeCollector:
                 while True:
                     await self._refresh()
                     # Shards and nodes change rarely; a refresh every few seconds also covers another console on the same store.
-                    await changes.until(lambda change: change[0] in ("node", "shard"), 5)
+                    await changes.until(lambda change: change[0] in ("node", "shard"), 5, pause=4)
 
     async def _refresh(self) -> None:
         async with self._recording:

@@ -58,7 +58,7 @@ class ResyncCollector:
                 while True:
                     await self._end_orphaned()
                     await self._sweep()
-                    await changes.until(lambda change: change[0] == "shard", SWEEP_SECONDS)
+                    await changes.until(lambda change: change[0] == "shard", SWEEP_SECONDS, pause=4)
 
     async def _end_orphaned(self) -> None:
         """End spans of replicas that came in sync or disappeared while no console could observe or record it."""

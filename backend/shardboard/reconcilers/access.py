@@ -48,7 +48,7 @@ class AccessLoop:
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
-                await changes.until(lambda change: change[0] in KINDS, LOOK_AGAIN)
+                await changes.until(lambda change: change[0] in KINDS, LOOK_AGAIN, pause=4)
 
     async def sweep(self) -> None:
         """Synchronize all databases once."""

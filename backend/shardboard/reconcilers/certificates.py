@@ -65,7 +65,7 @@ class CertificatesLoop:
                 await self.renew(datetime.now(UTC))
                 await self.bring()
                 await self.advance()
-                await changes.until(lambda change: change[0] in ("bdb", "node", "shard"), LOOK_AGAIN)
+                await changes.until(lambda change: change[0] in ("bdb", "node", "shard"), LOOK_AGAIN, pause=4)
 
     async def renew(self, now: datetime) -> None:
         """Store a new certificate for each database whose current one expires soon."""

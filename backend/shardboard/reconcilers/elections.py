@@ -5,6 +5,7 @@ loop the desired roles would still name the previous primary.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -17,7 +18,7 @@ from shardboard.state import actions, bdbs, events, shards
 from shardboard.state.actions import FAILOVER, HAND_OVER
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
-from shardboard.state.shards import Shard
+from shardboard.state.shards import Condition, Shard
 
 LOSS_BEFORE = timedelta(minutes=10)
 """A loss longer ago than this did not cause the election."""
@@ -38,16 +39,17 @@ class ElectionLoop(Sweep):
 
     async def is_due(self, session: AsyncSession) -> bool:
         now = datetime.now(UTC)
-        well = [each.uid for each in await shards.conditions(session) if each.observed_status == "ok"]
+        rows = await shards.conditions(session)
+        well = [each.uid for each in rows if each.observed_status == "ok"]
         self._well_since = {uid: self._well_since.get(uid, now) for uid in well}
-        return bool(await _found(session))
+        return bool(await _found(session, rows))
 
     async def act(self, session: AsyncSession) -> None:
         now = datetime.now(UTC)
         lately = [each for each in await actions.lately(session, now - CAUSE_BEFORE) if each.name in ORDERS]
         ordered = {each.object_uid for each in lately if each.object_type == "bdb"}
         is_anything_moved = any(each.object_type == "node" for each in lately)
-        for bdb, found in await _found(session):
+        for bdb, found in await _found(session, await shards.conditions(session)):
             rows = {row.uid: row for row in await shards.of_bdb(session, bdb.uid)}
             for each in found:
                 was_well = now - self._well_since.get(each.lost, now) >= CAUSE_BEFORE
@@ -55,11 +57,11 @@ class ElectionLoop(Sweep):
                 await _accept(session, bdb, rows, each, has_cause=has_cause)
 
 
-async def _found(session: AsyncSession) -> list[tuple[Bdb, list[Elected]]]:
+async def _found(session: AsyncSession, rows: Sequence[Condition]) -> list[tuple[Bdb, list[Elected]]]:
     """Return elections by database; the engine only holds them in cluster mode."""
     found = []
     held: dict[int, list[ShardRoles]] = defaultdict(list)
-    for row in await shards.every(session):
+    for row in rows:
         held[row.bdb_uid].append(ShardRoles(row.uid, row.pair, row.role, row.current_role, row.observed_status))
     for bdb in await bdbs.every(session):
         if bdb.sharding and bdb.status == "active":

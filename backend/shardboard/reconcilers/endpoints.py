@@ -72,7 +72,7 @@ class Endpoints:
             with self._bus.listen("change") as changes:
                 while True:
                     await self.look()
-                    await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN)
+                    await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN, pause=2)
 
     async def look(self) -> None:
         """Start updating the proxies of all reachable nodes to the state in the store. A hung node does not delay the others."""

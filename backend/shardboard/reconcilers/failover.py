@@ -51,6 +51,7 @@ class FailoverLoop(Sweep):
 
     changes = frozenset({"shard"})
     seconds = 2.0
+    pause = 0.0
 
     async def is_due(self, session: AsyncSession) -> bool:
         if not await shards.any_down(session):

@@ -45,19 +45,21 @@ class HungLoop:
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
-                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN)
+                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN, pause=4)
 
     async def sweep(self) -> None:
         """Check all shards once."""
         async with self._store.read() as session:
+            silent = [row.uid for row in await shards.conditions(session) if row.observed_status == "timeout"]
+            now = self._clock()
+            self._since = {uid: self._since.get(uid, now) for uid in silent}
+            hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
+            if not hung:
+                return
             rows = await shards.every(session)
             machines = await nodes.every(session)
-        now = self._clock()
-        self._since = {row.uid: self._since.get(row.uid, now) for row in rows if row.observed_status == "timeout"}
-        hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
-        if hung:
-            chosen = _by_node(machines, rows, hung)
-            await asyncio.gather(*(self._kill(node, hanging) for node, hanging in chosen.items()))
+        chosen = _by_node(machines, rows, hung)
+        await asyncio.gather(*(self._kill(node, hanging) for node, hanging in chosen.items()))
 
     async def _kill(self, node: NodeRef, hanging: Mapping[int, str]) -> None:
         for uid in hanging:

@@ -22,6 +22,8 @@ class Sweep(ABC):
     """Kinds of rows that trigger a poll."""
     seconds: ClassVar[float] = 5.0
     """Seconds until the next poll without changes: conditions can depend on time, and a notification can be lost."""
+    pause: ClassVar[float] = 4.0
+    """Pause after a poll, as a multiple of its duration."""
 
     def __init__(self, store: Store, bus: Bus) -> None:
         self._store = store
@@ -32,7 +34,7 @@ class Sweep(ABC):
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
-                await changes.until(lambda change: change[0] in self.changes, self.seconds)
+                await changes.until(lambda change: change[0] in self.changes, self.seconds, pause=self.pause)
 
     async def sweep(self) -> None:
         """Poll once."""

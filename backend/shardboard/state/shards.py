@@ -116,6 +116,8 @@ class Condition(NamedTuple):
     bdb_uid: int
     node_uid: int
     pair: int
+    role: str
+    slots: str
     observed_status: str
     observed_role: str | None
     observed_link: str
@@ -123,6 +125,11 @@ class Condition(NamedTuple):
     observed_started_at: datetime | None
     observed_version: str
     detail: str
+
+    @property
+    def current_role(self) -> str:
+        """See `Shard.current_role`."""
+        return self.observed_role or self.role
 
 
 async def conditions(session: AsyncSession) -> Sequence[Condition]:
