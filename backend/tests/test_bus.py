@@ -144,20 +144,25 @@ async def test_queued_bytes_are_limited_if_requested() -> None:
         assert [len(slow.drain()), len(unlimited.drain())] == [3, 5]
 
 
-async def test_a_pause_is_proportional_to_the_work_of_the_caller() -> None:
-    bus, loop = Bus(), asyncio.get_running_loop()
+async def test_a_pause_is_proportional_to_the_work_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    bus, loop, now, pauses = Bus(), asyncio.get_running_loop(), 0.0, []
+
+    async def record_pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(loop, "time", lambda: now)
+    monkeypatch.setattr(bus_module.asyncio, "sleep", record_pause)
     with bus.listen("a") as listener:
         bus.publish("a", "first")
         await listener.until(lambda _: True, 5, pause=4)
-        await asyncio.sleep(0.02)  # the work of the caller
+        assert pauses == [], "no work before the first call"
+        now += 0.02  # the work of the caller
         bus.publish("a", "second")
-        before = loop.time()
         await listener.until(lambda _: True, 5, pause=4)
-        assert 0.08 <= loop.time() - before < 2
+        assert pauses == [pytest.approx(0.08)]
         bus.publish("a", "third")
-        before = loop.time()
         await listener.until(lambda _: True, 5, pause=4)
-        assert loop.time() - before < 2, "no work, no pause"
+        assert len(pauses) == 1, "no work since the last call"
 
 
 async def test_a_pause_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,6 @@ ANSWER_SECONDS = 5
 RETRY_SECONDS = 0.2
 SEALS = "shard_tls"
 """Feature reported by proxies that support TLS to shards. Others would ignore the field and use unencrypted connections."""
-UNLIMITED = 2**32 - 1
-"""Maximum number of connections of a database without a limit: the largest number that the proxy accepts."""
 LINE_LIMIT = 64 * 2**20
 """Maximum size of a report in bytes, with histograms of many databases."""
 
@@ -346,8 +344,9 @@ class Proxy:
             config["canary"] = {**database.canary.model_dump(), "interval_ms": interval}
         if database.access:
             config["access"] = database.access
-        # Without the key, the proxy applies a default limit; a database without a limit must not have one.
-        config["max_connections"] = database.max_connections or UNLIMITED
+        # Without the key, the proxy applies its default: all databases of a node share the file descriptors of one process.
+        if database.max_connections:
+            config["max_connections"] = database.max_connections
         identity = load_identity(self._settings.state_dir) if database.tls else None
         if identity is not None:
             config["tls"] = {"certificate": str(identity.certificate.resolve()), "key": str(identity.key.resolve())}

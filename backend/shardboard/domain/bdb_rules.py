@@ -307,7 +307,7 @@ def _disabled_commands(wanted: Wanted) -> RequestFault | None:
 
 def _limits(wanted: Wanted) -> RequestFault | None:
     if not 0 <= wanted["max_connections"] <= 1_000_000:
-        return _schema("max_connections must be between 0 (no limit) and 1000000.", "max_connections")
+        return _schema("max_connections must be between 0 (the default, 10000) and 1000000.", "max_connections")
     if not 1 <= wanted["maxclients"] <= 1_000_000:
         return _schema("maxclients must be between 1 and 1000000.", "maxclients")
     if not 0 <= wanted["io_threads"] <= io_threads.MOST:

@@ -16,7 +16,7 @@ class PoolByHost(httpx.AsyncBaseTransport):
     """A transport with one connection pool per host and port.
 
     httpcore checks all connections of a pool for each request, and the time grows with the square of their number: with 26 nodes
-    in one pool, a request costs milliseconds of CPU.
+    and five connections to each in one pool, a request cost 10 ms of CPU instead of 1 ms.
     """
 
     def __init__(self, tls: ssl.SSLContext) -> None:

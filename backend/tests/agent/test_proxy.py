@@ -337,10 +337,9 @@ async def test_local_shard_with_another_engine_id_is_not_served(node: ProxyNode)
     node.start()
 
 
-async def test_zero_connections_mean_no_limit(node: ProxyNode) -> None:
-    """The proxy would apply its default limit if it received none."""
+async def test_zero_connections_mean_the_default_limit_of_the_proxy(node: ProxyNode) -> None:
     database = node.state().databases[0]
-    assert node.proxy._database(database)["max_connections"] == 2**32 - 1
+    assert "max_connections" not in node.proxy._database(database)
     assert node.proxy._database(database.model_copy(update={"max_connections": 5}))["max_connections"] == 5
     report = await node.proxy.apply(node.state())
     assert (report.state, report.failures) == ("running", {})

@@ -29,8 +29,8 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
       />
       <NumberInput
         label="Connections per proxy"
-        description="Maximum number of client connections to this database. If empty, the number is not limited."
-        placeholder="no limit"
+        description="Maximum number of client connections to this database. If empty, the limit is 10,000."
+        placeholder="10,000"
         value={draft.max_connections}
         error={errors.max_connections}
         onChange={(max_connections) => onChange({ max_connections })}

@@ -41,7 +41,7 @@ describe('an edit', () => {
     expect(bodyOf(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
   });
 
-  it('sends client settings, and 0 for no limit', () => {
+  it('sends client settings, and 0 for the default limit', () => {
     const now = bdb({ proxy_policy: 'single', tls_mode: 'disabled', max_connections: 50 });
     const clients = { proxy_policy: 'all-nodes', tls_mode: 'enabled', slave_ha: true } as const;
     const edit = touch(NOTHING, { ...clients, max_connections: '', maxclients: 20_000 }, now);

@@ -27,7 +27,7 @@ export interface Editable {
   shards_placement: Bdb['shards_placement'];
   io_threads: number | string;
   proxy_policy: Bdb['proxy_policy'];
-  /** If empty, the number is not limited. */
+  /** If empty, the default limit of the proxy applies. */
   max_connections: number | string;
   maxclients: number | string;
   tls_mode: 'enabled' | 'disabled';
@@ -95,7 +95,7 @@ export function bodyOf(edit: BdbEdit, bdb: Bdb): UpdateBdb {
     else if (field === 'durability') {
       if (patch.durability) Object.assign(body, durabilityFields(patch.durability));
     }
-    // An empty value becomes 0: the console chooses, or the number is not limited.
+    // An empty value becomes 0: the console chooses, or the default limit applies.
     else if (NUMBERS.has(field)) Object.assign(body, { [field]: Number(patch[field]) });
     else Object.assign(body, { [field]: patch[field] });
   }

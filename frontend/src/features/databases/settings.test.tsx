@@ -55,7 +55,7 @@ describe('settings of a database', () => {
   });
 
   it('shows the connection limits of proxies and shards', () => {
-    expect(shown(bdb())).toMatch(/per proxyNo limit.*per shard10,000/);
+    expect(shown(bdb())).toMatch(/per proxy10,000 .default..*per shard10,000/);
     expect(shown(bdb({ max_connections: 500 }))).toContain('per proxy500');
   });
 });

@@ -96,7 +96,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
 function connectionLimits(bdb: Bdb): Fact[] {
   const [proxy, shard] = [Number(bdb.max_connections), Number(bdb.maxclients)];
   return [
-    ['Connections per proxy', proxy ? proxy.toLocaleString('en-US') : 'No limit'],
+    ['Connections per proxy', proxy ? proxy.toLocaleString('en-US') : '10,000 (default)'],
     ['Connections per shard', shard ? shard.toLocaleString('en-US') : ''],
   ];
 }

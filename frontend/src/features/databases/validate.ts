@@ -91,7 +91,7 @@ export function threadsError(threads: number | string | undefined): string | und
   return `Enter a whole number from 1 (off) to ${THREADS_MAX}.`;
 }
 
-/** An empty value is valid: the number is not limited. */
+/** An empty value is valid: the default limit applies. */
 export function connectionsError(count: number | string): string | undefined {
   if (count === '') return undefined;
   const whole = typeof count === 'number' && Number.isInteger(count);
