@@ -38,6 +38,16 @@ def remaining(directory: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def describe_remaining(directory: Path, timeout: float = TIMEOUT) -> list[str]:
+    """Wait at most `timeout` seconds for the processes below `directory`. Return pid, name and command of those that still run."""
+    psutil.wait_procs(working_below(directory), timeout=timeout)
+    lines = []
+    for process in working_below(directory):
+        with suppress(psutil.Error):
+            lines.append(f"{process.pid} {process.info['name']} {' '.join(process.cmdline())[:120]}")
+    return lines
+
+
 def working_below(directory: Path) -> list[psutil.Process]:
     """Return the processes whose working directory, command line or TMPDIR is below `directory`.
 
@@ -73,11 +83,7 @@ def kill_all(directory: Path) -> None:
 def main() -> int:
     match sys.argv[1:]:
         case ["--list", directory]:
-            home = Path(directory).resolve()
-            psutil.wait_procs(working_below(home), timeout=TIMEOUT)
-            for process in working_below(home):
-                with suppress(psutil.Error):
-                    print(process.pid, process.info["name"], " ".join(process.cmdline())[:120])
+            print("".join(f"{line}\n" for line in describe_remaining(Path(directory).resolve())), end="")
         case ["--cluster", directory]:
             _wait_for_owner()
             # Imported here: the other commands must start quickly.

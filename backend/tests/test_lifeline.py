@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shardboard.lifeline import lifeline, remaining, working_below
+from shardboard.lifeline import describe_remaining, lifeline, working_below
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -59,9 +59,8 @@ def test_only_processes_of_the_run_are_killed(run: Run) -> None:
 
 
 def test_remaining_processes_are_listed(run: Run) -> None:
-    assert {int(line.split()[0]) for line in remaining(run.mine).splitlines()} == {
-        process.pid for process in run.inside
-    }
+    lines = describe_remaining(run.mine, timeout=0.1)
+    assert {int(line.split()[0]) for line in lines} == {process.pid for process in run.inside}
 
 
 def test_killed_benchmark_leaves_no_processes(tmp_path: Path) -> None:
