@@ -47,6 +47,7 @@ from shardboard.agent.enrol import enrol, stay_enrolled
 from shardboard.agent.identity import Identity, Port, Renewal
 from shardboard.agent.loads import Loads
 from shardboard.agent.moving import Movers
+from shardboard.agent.own_priority import raise_priority
 from shardboard.agent.priority import Priorities
 from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.processes import Supervisor
@@ -198,6 +199,7 @@ async def _reply(shard: Shard, request: ShardCommand) -> str:
 
 def run_agent(settings: AgentSettings) -> int:
     """Join the cluster if necessary, then serve until a signal arrives. Return the exit status."""
+    raise_priority()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
     recent_log.keep()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from shardboard.agent import memtier
 from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
 from shardboard.agent.contract.loads import MOST_LINES
 from shardboard.agent.identity import load as load_identity
+from shardboard.agent.own_priority import at_normal_priority
 from shardboard.agent.settings import AgentSettings
 
 BINARY = "shardboard-load"
@@ -129,7 +130,8 @@ class Loads:
             (directory / SAID).open("wb") as errors,
         ):
             number = lines.fileno()
-            self._processes[order.id] = psutil.Popen(
+            self._processes[order.id] = at_normal_priority(
+                psutil.Popen,
                 [*command, *order.arguments, *self._trust(order), f"--live-lines={number}", f"--json-out-file={JSON}"],
                 cwd=directory,
                 env={**os.environ, **({PASSWORD: order.password} if order.password else {})},

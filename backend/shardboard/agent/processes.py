@@ -7,6 +7,7 @@ would make its replicas delete their data.
 
 import asyncio
 import logging
+import os
 import shutil
 import signal
 import socket
@@ -24,6 +25,7 @@ from shardboard.agent import render
 from shardboard.agent.contract import ShardOutcome, ShardSpec, StartShards
 from shardboard.agent.engine import counts_by_slot, engine_path, engine_version
 from shardboard.agent.flash import Flash
+from shardboard.agent.own_priority import at_normal_priority
 from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import EngineError
 from shardboard.agent.saved import discard, keeps_log, saved_at, saved_since
@@ -46,6 +48,9 @@ log = logging.getLogger(__name__)
 
 READY_SECONDS = 120
 """Seconds until the socket of a new process must reply. Hundreds of processes starting on one machine are slow."""
+STARTS_PER_CPU, START_SECONDS = 16, 2.0
+"""Number of processes per CPU that start at the same time, and seconds after which a process no longer counts as starting.
+Hundreds of starting processes would leave the agent no CPU time to report that its node works."""
 ANSWER_SECONDS = 2
 """Seconds within which a living process must report its identity."""
 HUNG_SECONDS = 5
@@ -74,6 +79,7 @@ class Supervisor:
         """Names of directories that contain a shard without a readable record."""
         self._changing = Turns()
         """One operation at a time per shard. A hung operation does not block other shards."""
+        self._starts = asyncio.Semaphore(STARTS_PER_CPU * (os.cpu_count() or 1))
 
     async def adopt(self) -> None:
         """Adopt the shards of an earlier run of this agent. Start those that were parked."""
@@ -109,7 +115,7 @@ class Supervisor:
         if self._flash is not None:
             self._flash.keep({*map(str, self.shards), *self._unreadable})
         await asyncio.gather(*living)
-        await self._run(parked)
+        await asyncio.gather(*map(self._run, parked))
 
     def engine_id(self, uid: int) -> str | None:
         """Return the engine id of the shard with this uid, or None if there is none."""
@@ -174,7 +180,7 @@ class Supervisor:
                 reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
                 return refused("start_failed", reason)
             self.shards[spec.uid] = shard
-            await self._run([shard])
+            await self._run(shard)
             outcome = self._outcome_of(shard, spec.engine_id)
             if shard.state == "died":
                 await self._remove(shard)
@@ -202,7 +208,7 @@ class Supervisor:
                         uid=uid, ok=False, code="no_data", reason="it has no data on disk to start from"
                     )
                 shard.state, shard.detail, shard.process, shard.popen = "starting", "", None, None
-                await self._run([shard])
+                await self._run(shard)
             return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved})
 
     async def end_hung(
@@ -305,10 +311,17 @@ class Supervisor:
             shard.record.save(shard.directory)
             log.error("shard %s: did not stop and continues to run", shard.record.spec.uid)
 
-    async def _run(self, shards: list[Shard]) -> None:
-        for shard in shards:
+    async def _run(self, shard: Shard) -> None:
+        async with self._starts:
             self._spawn(shard)
-        await asyncio.gather(*(self._until_ready(shard) for shard in shards))
+            ready = asyncio.ensure_future(self._until_ready(shard))
+            try:
+                # A process that hangs must not keep others from starting.
+                await asyncio.wait([ready], timeout=START_SECONDS)
+            except asyncio.CancelledError:
+                ready.cancel()
+                raise
+        await ready
 
     def _spawn(self, shard: Shard) -> None:
         if shard.record.bdb.tier is not None:
@@ -322,7 +335,8 @@ class Supervisor:
                 return
         try:
             with (shard.directory / render.LOG).open("ab") as output:
-                shard.popen = subprocess.Popen(
+                shard.popen = at_normal_priority(
+                    subprocess.Popen,
                     [engine_path(self._settings.engine) or self._settings.engine, "valkey.conf"],
                     cwd=shard.directory,
                     stdin=subprocess.DEVNULL,

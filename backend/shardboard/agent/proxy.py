@@ -29,6 +29,7 @@ from shardboard.agent.contract import (
 )
 from shardboard.agent.identity import load as load_identity
 from shardboard.agent.outages import Outages
+from shardboard.agent.own_priority import at_normal_priority
 from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.proxy_counts import ProxyCounts
 from shardboard.agent.settings import AgentSettings
@@ -251,7 +252,8 @@ class Proxy:
         if self._popen is not None:
             self._popen.poll()  # reap the previous process
         with os.fdopen(os.open(self._directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
-            self._popen = subprocess.Popen(
+            self._popen = at_normal_priority(
+                subprocess.Popen,
                 [binary, "--control", CONTROL],
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
