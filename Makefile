@@ -17,6 +17,8 @@ timed := --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"'
 quick := not slow and not quarantine
 # More than the number of CPUs, because tests with real processes mostly wait; tests of the store compute.
 workers := 3
+# Benchmarks that `make test-all` compares with their committed figures.
+always_checked := collection-128
 # The schemathesis plug-in costs each worker a third of a second, and no test uses it.
 parallel = -p no:schemathesis --numprocesses $(workers) --dist loadfile --durations 15
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -130,6 +132,10 @@ e2e: setup-tests ## Run Playwright in Chromium against the real stack
 .PHONY: test-bench
 test-bench: setup-tests ## Run all benchmarks in short form, to check that they work
 	@$(bin)/python -m bench --smoke
+
+.PHONY: check-bench
+check-bench: setup-tests ## Run the short benchmarks and compare their figures with bench/figures.toml
+	@exec $(bin)/python -m bench --check $(if $(ALL),$(always_checked))
 
 .PHONY: bench
 bench: setup-tests ## Run the benchmarks and check their limits, including comparisons with valkey-cli

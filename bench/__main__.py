@@ -1,7 +1,9 @@
-"""`python -m bench [--smoke] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover, failover-silent,
-failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, endpoint, load, agreement, engine, tier,
-tier-memory. Two run only when named: run-page (an hour) and engines (compares two engines). With `--smoke`, each runs in a short
-form.
+"""`python -m bench [--smoke | --check | --record] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover,
+failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, collection-128, endpoint, load,
+agreement, engine, tier, tier-memory. Two run only when named: run-page (an hour) and engines (compares two engines).
+
+`--smoke` runs each in a short form. `--check` runs those that need less than five minutes each, and compares their figures with
+bench/figures.toml; `--record` writes that table.
 """
 
 import os
@@ -13,7 +15,8 @@ from pathlib import Path
 
 from bench import creation, failover
 from bench.agreement import agreement
-from bench.collection import collection
+from bench.check import CHECKED, check
+from bench.collection import collection, short_collection
 from bench.endpoint import endpoint
 from bench.engines import engine, engines
 from bench.handover import handover
@@ -54,6 +57,7 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
         "page": lambda: page(report),
         "metrics": lambda: storing(report),
         "collection": lambda: collection(report, root / "collection", shards=scaled(512, 8), nodes=scaled(26, 3)),
+        "collection-128": lambda: short_collection(report, root / "collection-128"),
         "slots": lambda: slot_views(report),
         "endpoint": lambda: endpoint(report),
         "load": lambda: load(report),
@@ -67,13 +71,19 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
 
 
 def main() -> int:
-    """Return exit status 1 if a limit was missed."""
+    """Return exit status 1 if a limit was missed, or with `--check` if a figure is worse than the committed one."""
     report = Report()
     # The default action would skip all clean-up; the lifeline is for SIGKILL.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    names = [name for name in sys.argv[1:] if name != "--smoke"]
-    if "--smoke" in sys.argv[1:]:
-        return smoke(names or [name for name in _benchmarks(report, Path()) if name not in SAME])
+    options = [word for word in sys.argv[1:] if word.startswith("--")]
+    names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    known = _benchmarks(report, Path())
+    if (len(options) > 1) or set(options) - {"--smoke", "--check", "--record"} or set(names) - set(known):
+        sys.exit(__doc__)
+    if "--smoke" in options:
+        return smoke(names or [name for name in known if name not in SAME])
+    compared = bool(options)
+    names = names or [name for name in known if (name in CHECKED if compared else name not in NAMED)]
     # Short names: a browser uses a socket below this directory, whose path is limited to 107 bytes.
     with (
         tempfile.TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
@@ -82,10 +92,15 @@ def main() -> int:
         # All child processes inherit it, so the lifeline finds them.
         os.environ["TMPDIR"] = tempfile.tempdir = directory
         benchmarks = _benchmarks(report, Path(directory))
-        for name in names or [name for name in benchmarks if name not in NAMED]:
-            benchmarks[name]()
+        chosen = {name: benchmarks[name] for name in names}
+        if compared:
+            is_as_good = check(report, chosen, record="--record" in options)
+        else:
+            is_as_good = True
+            for benchmark in chosen.values():
+                benchmark()
     print(f"{len(report.lines)} results, {report.missed} limits missed")
-    return 1 if report.missed and not SMOKE else 0
+    return 1 if (report.missed and not SMOKE) or not is_as_good else 0
 
 
 if __name__ == "__main__":

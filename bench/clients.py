@@ -7,13 +7,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+from bench.kernel import AUTOGROUP, changed
 from bench.scale import scaled
 
 SATURATED_SECONDS = scaled(5.0, 1.0)
-AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 class ClientRecord:
@@ -96,13 +95,5 @@ def one_machine_for_all() -> Iterator[str]:
     A kernel with autogroup (sched(7)) gives each session an equal share, and priorities only count within a session. It is intended
     for desktops; services and containers, which use separate control groups, are not affected.
     """
-    try:
-        before = AUTOGROUP.read_text()
-        AUTOGROUP.write_text("0")
-    except OSError:
-        yield " (autogroup unchanged)"
-        return
-    try:
-        yield " (autogroup off)"
-    finally:
-        AUTOGROUP.write_text(before)
+    with changed(AUTOGROUP, 0) as is_off:
+        yield " (autogroup off)" if is_off else " (autogroup unchanged)"

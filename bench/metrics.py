@@ -132,7 +132,7 @@ async def _questions(report: Report, store: Store, name: str) -> None:
             started = time.perf_counter()
             size = await read()
             taken.append((time.perf_counter() - started) * 1000)
-        report.limit(f"{name}: {question}, {size / 1000:.0f} kB of JSON", median(taken), limit, "ms")
+        report.limit(f"{name}: {question}", median(taken), limit, "ms", f" ({size / 1000:.0f} kB of JSON)")
 
 
 def _frame(topic: str, t: int, names: tuple[str, ...]) -> Frame:

@@ -53,5 +53,5 @@ def page_of_many(report: Report, cluster: LocalCluster, uid: int, shards: int) -
         report.limit(f"{what}, first paint", found["first_paint_ms"] / 1000, 1.5, "s")
         report.limit(f"{what}, main thread per update, p95", busy["p95"], 16, "ms", f" (median {busy['p50']:.1f})")
         grown = heap["after"] / heap["before"]
-        note = f" ({heap['before']:.1f} MB, {heap['after']:.1f} MB)"
-        report.limit(f"{what}, memory after {found['seconds']} s / before", grown, 1.1, "x", note)
+        note = f" ({heap['before']:.1f} MB, {heap['after']:.1f} MB after {found['seconds']} s)"
+        report.limit(f"{what}, memory after / before", grown, 1.1, "x", note)
