@@ -150,6 +150,16 @@ async def test_a_slow_node_delays_a_second_only_for_the_grace_time(
     assert sorted(received(frames)) == [(topic, "history", NOW) for topic in sorted(TOPICS)]
 
 
+async def test_a_second_waits_for_a_clock_that_is_half_a_second_behind(running: Live) -> None:
+    running.ingest(1, first_node(NOW))
+    await asyncio.sleep(0.5)  # the difference of the clocks
+    assert running.newest < NOW
+    running.ingest(2, second_node(NOW))
+    await wait_for_second(running, NOW)
+    assert value(running, "bdbs", 1, "used_memory", NOW) == 0
+    assert running.lateness.share(2) == 0
+
+
 async def test_late_and_incomplete_samples_are_counted(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "GRACE", 0.0)
     now = int(time.time())

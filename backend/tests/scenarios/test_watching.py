@@ -1,0 +1,125 @@
+"""Nodes that are hard to watch: one with many shards, an agent without CPU time, and a shard that answers slowly."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import pytest
+from backend.tests.scenarios import databases
+
+from shardboard.local import LocalCluster, ok
+
+pytestmark = pytest.mark.slow
+
+STORED = 3
+"""Seconds until the newest second can be queried."""
+
+
+@contextmanager
+def database(cluster: LocalCluster, shards: int, **fields: Any) -> Iterator[int]:
+    """Database without memory limit and without encryption. The engines are the load, not its data."""
+    body = databases.request_body(shards, memory_size=0, data_internode_encryption=False, **fields)
+    uid = databases.create(cluster, body)
+    try:
+        assert databases.wait_until_settled(cluster, uid, 120)["status"] == "active"
+        yield uid
+    finally:
+        databases.delete(cluster, uid)
+
+
+@contextmanager
+def interrupted(process: psutil.Process, running: float, stopped: float) -> Iterator[None]:
+    """Stop and continue the process in turn, so that it runs only for a share of the time."""
+    end = threading.Event()
+
+    def alternate() -> None:
+        while not end.wait(running):
+            os.kill(process.pid, signal.SIGSTOP)
+            end.wait(stopped)
+            os.kill(process.pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=alternate)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def missing_seconds(cluster: LocalCluster, uid: int, first: int, last: int) -> dict[str, int]:
+    """Return the number of seconds without a value by shard."""
+    query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
+    found = ok(cluster.api.get("/v1/history", params=query))
+    assert found["step"] == 1
+    return {shard: found["count"] - sum(v is not None for v in rows[0]) for shard, rows in found["series"].items()}
+
+
+def events(cluster: LocalCluster, *types: str) -> list[dict[str, Any]]:
+    return [entry for entry in ok(cluster.api.get("/v1/logs")) if entry["type"] in types]
+
+
+def test_a_node_with_two_hundred_shards_is_watched_like_its_neighbors(cluster: LocalCluster) -> None:
+    with database(cluster, 200, shards_placement="dense") as crowded, database(cluster, 6) as spread:
+        nodes = {row["node_uid"] for row in ok(cluster.api.get(f"/v1/bdbs/{crowded}/shards"))}
+        assert len(nodes) == 1
+        time.sleep(10)
+        first = int(time.time())
+        time.sleep(30)
+        last = int(time.time()) - 1
+        time.sleep(STORED)
+        for uid, shards in ((crowded, 200), (spread, 6)):
+            missing = missing_seconds(cluster, uid, first, last)
+            assert len(missing) == shards
+            assert sum(missing.values()) == 0, missing
+    assert not events(cluster, "node_agent_lost")
+
+
+def test_an_agent_without_cpu_time_leaves_gaps_but_causes_no_failover(cluster: LocalCluster) -> None:
+    agent = psutil.Process(cluster.children[cluster.addresses[0]].pid)
+    with database(cluster, 3, replication=True) as uid:
+        before = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+        with interrupted(agent, 0.1, 1.4):
+            cluster.until(
+                lambda: any(entry["type"] == "alarm_samples_late" for entry in ok(cluster.api.get("/v1/logs"))),
+                "late samples raise no alarm",
+                90,
+            )
+        after = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+        roles = [{row["uid"]: row["role"] for row in rows} for rows in (before, after)]
+        assert roles[0] == roles[1]
+        assert not events(cluster, "node_failed", "shard_failover")
+        cluster.until(
+            lambda: sum(missing_seconds(cluster, uid, int(time.time()) - 8, int(time.time()) - 3).values()) == 0,
+            "samples are still missing after the agent has CPU time again",
+        )
+
+
+def test_a_slow_shard_leaves_a_gap_only_for_itself(cluster: LocalCluster) -> None:
+    with database(cluster, 3) as uid:
+        rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+        slow = rows[0]
+        engine = next(
+            process
+            for process in cluster.engines()
+            if f":{slow['port']}" in " ".join(process.cmdline()) and slow["address"] in " ".join(process.cmdline())
+        )
+        time.sleep(5)
+        first = int(time.time())
+        with interrupted(engine, 0.05, 0.9):
+            time.sleep(20)
+        last = int(time.time())
+        time.sleep(STORED)
+        missing = missing_seconds(cluster, uid, first, last)
+        assert missing.pop(str(slow["uid"])) > 0
+        assert sum(missing.values()) == 0, missing
+        assert not events(cluster, "shard_down", "node_failed")
+        cluster.until(
+            lambda: sum(missing_seconds(cluster, uid, int(time.time()) - 8, int(time.time()) - 3).values()) == 0,
+            "the shard is not sampled again",
+        )
