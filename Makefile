@@ -17,8 +17,6 @@ timed := --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"'
 quick := not slow and not quarantine
 # More than the number of CPUs, because tests with real processes mostly wait; tests of the store compute.
 workers := 3
-# Benchmarks that `make test-all` compares with their committed figures.
-always_checked := collection-128
 # The schemathesis plug-in costs each worker a third of a second, and no test uses it.
 parallel = -p no:schemathesis --numprocesses $(workers) --dist loadfile --durations 15
 compile := $(bin)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -135,7 +133,11 @@ test-bench: setup-tests ## Run all benchmarks in short form, to check that they 
 
 .PHONY: check-bench
 check-bench: setup-tests ## Run the short benchmarks and compare their figures with bench/figures.toml
-	@exec $(bin)/python -m bench --check $(if $(ALL),$(always_checked))
+	@exec $(bin)/python -m bench --check
+
+.PHONY: check-collection
+check-collection: setup-tests ## Monitor 128 shards for a minute and compare the cost with bench/figures.toml
+	@exec $(bin)/python -m bench --check collection-128
 
 .PHONY: bench
 bench: setup-tests ## Run the benchmarks and check their limits, including comparisons with valkey-cli

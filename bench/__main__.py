@@ -78,7 +78,7 @@ def main() -> int:
     options = [word for word in sys.argv[1:] if word.startswith("--")]
     names = [word for word in sys.argv[1:] if not word.startswith("--")]
     known = _benchmarks(report, Path())
-    if (len(options) > 1) or set(options) - {"--smoke", "--check", "--record"} or set(names) - set(known):
+    if len(options) > 1 or set(options) - {"--smoke", "--check", "--record"} or set(names) - set(known):
         sys.exit(__doc__)
     if "--smoke" in options:
         return smoke(names or [name for name in known if name not in SAME])

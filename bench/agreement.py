@@ -29,11 +29,11 @@ def agreement(report: Report, root: Path) -> None:
         cluster.start_agents()
         bdb = _created(cluster)
         endpoint = bdb["endpoints"][0]
-        began = time.time()
+        started = time.time()
         client = _load(endpoint["addr"][0], endpoint["port"])
-        while SMOKE and not _interval(began, time.time()):
+        while SMOKE and not _interval(started, time.time()):
             client = _load(endpoint["addr"][0], endpoint["port"])
-        ours = _shown(cluster, bdb["uid"], began, time.time())
+        ours = _shown(cluster, bdb["uid"], started, time.time())
         for name in ("p50", "p99"):
             difference = abs(client[name] - ours[name]) / client[name]
             note = f" ({ours[name]:.0f} µs at the endpoint, {client[name]:.0f} µs at the client, loopback included)"
@@ -75,11 +75,11 @@ def _load(host: str, port: int) -> dict[str, float]:
     return {"p50": float(row["p50_latency_ms"]) * 1000, "p99": float(row["p99_latency_ms"]) * 1000}
 
 
-def _shown(cluster: LocalCluster, uid: int, began: float, ended: float) -> dict[str, float]:
+def _shown(cluster: LocalCluster, uid: int, started: float, ended: float) -> dict[str, float]:
     """Return the medians over the ten-second intervals within the run."""
-    first, last = _interval(began, ended) or (0, 0)
+    first, last = _interval(started, ended) or (0, 0)
     if not last:
-        raise ValueError(f"the run of {ended - began:.0f} s contains no interval of {WINDOW} s; increase REQUESTS")
+        raise ValueError(f"the run of {ended - started:.0f} s contains no interval of {WINDOW} s; increase REQUESTS")
     query = {"interval": "10sec", "metrics": "p50_latency,p99_latency"}
     inside: list[dict[str, Any]] = []
 
@@ -92,9 +92,9 @@ def _shown(cluster: LocalCluster, uid: int, began: float, ended: float) -> dict[
     return {name: sorted(entry[f"{name}_latency"] for entry in inside)[len(inside) // 2] for name in ("p50", "p99")}
 
 
-def _interval(began: float, ended: float) -> tuple[int, int] | None:
+def _interval(started: float, ended: float) -> tuple[int, int] | None:
     """Return start and end of the complete intervals within the run; None if there are none."""
-    first, last = (int(began) // WINDOW + 1) * WINDOW, int(ended) // WINDOW * WINDOW
+    first, last = (int(started) // WINDOW + 1) * WINDOW, int(ended) // WINDOW * WINDOW
     return (first, last) if last > first else None
 
 

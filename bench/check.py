@@ -84,10 +84,10 @@ def check(report: Report, benchmarks: Mapping[str, Callable[[], None]], *, recor
     """Run the benchmarks and compare their figures, or record them. Return whether none is worse."""
     table, worse = load_table(TABLE), []
     for name, benchmark in benchmarks.items():
-        begun, before = time.monotonic(), len(report.figures)
+        started, before = time.monotonic(), len(report.figures)
         benchmark()
         figures = report.figures[before:]
-        print(f"      {name}: {time.monotonic() - begun:.0f} s", flush=True)
+        print(f"      {name}: {time.monotonic() - started:.0f} s", flush=True)
         references = table.get(name, {})
         if record:
             table[name] = {key: _recorded(each, references.get(key)) for key, each in worst_of(figures).items()}

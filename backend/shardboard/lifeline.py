@@ -83,7 +83,8 @@ def kill_all(directory: Path) -> None:
 def main() -> int:
     match sys.argv[1:]:
         case ["--list", directory]:
-            print("".join(f"{line}\n" for line in describe_remaining(Path(directory).resolve())), end="")
+            for line in describe_remaining(Path(directory).resolve()):
+                print(line)
         case ["--cluster", directory]:
             _wait_for_owner()
             # Imported here: the other commands must start quickly.

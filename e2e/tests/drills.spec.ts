@@ -86,12 +86,15 @@ test('rebooting a node shows the incident from the outage to the resync', { tag:
   const banner = frame.banners.getByText(`Node ${NODE} has been down`);
   await expect(banner).toBeVisible(WELL);
   await expect(timeline.marks(/^Node 2 /).first()).toBeVisible();
-  await frame.banners.getByRole('link', { name: 'View details' }).click();
+  const details = frame.banners.getByRole('link', { name: 'View details' });
+  // Until the event of the outage has arrived, the link leads to the node.
+  await expect(details).toHaveAttribute('href', /incident/);
+  await details.click();
 
   await expect(page).toHaveURL(/\/timeline\/incident\/\d+/);
   await expect(frame.heading(/Node 2 was down for .*(resynced in|back in sync)/)).toBeVisible(WELL);
   await expect(timeline.rows('Failovers').first()).toBeVisible();
-  await expect(page.getByRole('region', { name: 'Outage' })).toContainText('Drill ordered by');
+  await expect(page.getByRole('region', { name: 'Outage' })).toContainText('Drill requested by');
 
   const tour = page.getByRole('region', { name: 'Guided tour' });
   await expect(tour.getByRole('link', { name: 'Open report' })).toBeVisible(WELL);

@@ -71,10 +71,10 @@ def chaos(mode: str, libraries: list[Library], events: list[str], dice: random.R
                 wait_for(client.is_ready, client.name)
             for event in dice.sample(events, len(events)):
                 time.sleep(QUIET)
-                began = time.time()
-                happened.append((began, event))
+                started = time.time()
+                happened.append((started, event))
                 EVENTS[event](world, dice)
-                print(f"  {mode}: {event}, recovered after {time.time() - began:.1f} s", flush=True)
+                print(f"  {mode}: {event}, recovered after {time.time() - started:.1f} s", flush=True)
             time.sleep(QUIET)
             return [judge(client, world, happened) for client in running]
         finally:

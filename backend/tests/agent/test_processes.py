@@ -18,6 +18,7 @@ from shardboard.agent import processes, record, render
 from shardboard.agent.engine import engine_path
 from shardboard.agent.record import FILE, ShardRecord
 from shardboard.agent.resp import Connection, OwnTraffic
+from shardboard.agent.shard import alive
 
 
 @pytest.fixture
@@ -348,15 +349,20 @@ async def test_process_that_exits_at_start_reports_its_last_log_line(node: Farm)
 
 async def test_process_that_never_answers_is_killed(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "READY_SECONDS", 0.3)
-    silent = node.root / "silent-engine"
-    silent.write_text('#!/bin/sh\n[ "$1" = --version ] || exec sleep 60\n')
-    silent.chmod(0o755)
-    await node.restart_agent(engine=str(silent))
+    await install_silent_engine(node)
     children = set(psutil.Process().children())
     [outcome] = await node[1].start(request(lone(1)))
     assert (outcome.code, outcome.reason) == ("start_failed", "it did not answer within 0.3 s")
     assert set(psutil.Process().children()) <= children
     assert directories(node) == []
+
+
+async def install_silent_engine(node: Farm) -> None:
+    """Install an engine that reports no version and never answers."""
+    silent = node.root / "silent-engine"
+    silent.write_text('#!/bin/sh\n[ "$1" = --version ] || exec sleep 60\n')
+    silent.chmod(0o755)
+    await node.restart_agent(engine=str(silent))
 
 
 async def install_hanging_engine(node: Farm) -> Path:
@@ -369,7 +375,36 @@ async def install_hanging_engine(node: Farm) -> Path:
     return engine
 
 
-async def test_shard_that_hangs_at_start_does_not_block_others(node: Farm) -> None:
+async def test_shards_start_a_few_at_a_time(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "READY_SECONDS", 0.3)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(processes, "STARTS_PER_CPU", 2)
+    await install_silent_engine(node)
+    starting = asyncio.create_task(node[1].start(request(*(lone(uid) for uid in range(1, 6)))))
+    most = 0
+    while not starting.done():
+        most = max(most, sum(alive(shard) for shard in node[1].shards.values()))
+        await asyncio.sleep(0.01)
+    assert most == 2
+    assert [outcome.reason for outcome in await starting] == ["it did not answer within 0.3 s"] * 5
+
+
+async def test_shard_that_waits_for_its_start_can_be_removed(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(processes, "STARTS_PER_CPU", 1)
+    monkeypatch.setattr(processes, "START_SECONDS", 0.3)
+    await install_silent_engine(node)
+    starting = asyncio.create_task(node[1].start(request(lone(1), lone(2))))
+    await until(lambda: {1, 2} <= node[1].shards.keys())
+    assert all(outcome.ok for outcome in await node[1].remove([1, 2]))
+    assert [outcome.ok for outcome in await starting] == [False, False]
+    assert (node[1].shards, directories(node)) == ({}, [])
+
+
+async def test_shard_that_hangs_at_start_does_not_block_others(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(processes, "STARTS_PER_CPU", 1)
+    monkeypatch.setattr(processes, "START_SECONDS", 0.3)
     await install_hanging_engine(node)
     children = set(psutil.Process().children())
     hung = asyncio.create_task(node[1].start(request(lone(1), lone(2))))

@@ -19,6 +19,7 @@ from shardboard.domain import endpoints, intervals
 from shardboard.domain.rollup import TOPICS, Frame, columns_of
 from shardboard.errors import Unavailable
 from shardboard.queries import budget
+from shardboard.queries import metrics as metrics_queries
 from shardboard.queries.metrics import Found
 from shardboard.state import metrics
 from shardboard.state.bdbs import Bdb
@@ -190,6 +191,17 @@ async def test_history_returns_columns(stored: Console, client: httpx.AsyncClien
     assert set(requests) == {None, 1200.0}
     assert set(memory) == {None}
     assert (await client.get("/v1/history", params={**query, "uids": "12,13"})).json()["series"].keys() == {"12"}
+
+
+async def test_history_does_not_depend_on_how_it_is_read(
+    stored: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {"topic": "shards:1", "metrics": "total_req,used_memory", "from": NOW - 3000, "max_points": 400}
+    history = (await client.get("/v1/history", params=query)).json()
+    monkeypatch.setattr(metrics_queries, "CHUNK", 7)
+    for columns in (2, 2 * 11, 2 * history["count"]):
+        monkeypatch.setattr(metrics_queries, "COLUMNS_CHUNK", columns)
+        assert (await client.get("/v1/history", params=query)).json() == history
 
 
 async def test_history_of_the_cluster_and_empty_history(stored: Console, client: httpx.AsyncClient) -> None:

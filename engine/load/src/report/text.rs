@@ -103,17 +103,17 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
         let _ = writeln!(out, "Keys skipped while their shard was unavailable: {}", run.total.skipped);
     }
     for (shard, outage) in &run.outages {
-        let began = outage.gap.began as f64 / 1e9;
+        let start = outage.gap.began as f64 / 1e9;
         match outage.gap.ended {
             Some(ended) => {
-                let seconds = ended as f64 / 1e9 - began;
+                let seconds = ended as f64 / 1e9 - start;
                 let _ = write!(
                     out,
-                    "Outage of {shard}: {seconds:.3} s without a successful request, from {began:.3} s"
+                    "Outage of {shard}: {seconds:.3} s without a successful request, from {start:.3} s"
                 );
             }
             None => {
-                let _ = write!(out, "Outage of {shard}: from {began:.3} s until the end");
+                let _ = write!(out, "Outage of {shard}: from {start:.3} s until the end");
             }
         }
         let _ = writeln!(out, "; {} requests lost, {} retried", outage.lost, outage.retried);
