@@ -252,7 +252,11 @@ class Supervisor:
 
     async def _remove_one(self, uid: int, engine_id: str | None, *, dead_only: bool) -> ShardOutcome:
         if not dead_only and (starting := self.find(uid, engine_id)) is not None and starting.state == "starting":
-            send(starting, signal.SIGKILL)  # otherwise the waiting start would hold the lock
+            # Otherwise the waiting start would hold the lock.
+            if starting.process is None:
+                self._mark_died(starting, "it was removed before it started")
+            else:
+                send(starting, signal.SIGKILL)
         async with self._changing.of(uid):
             shard = self.find(uid, engine_id)
             if shard is None:
@@ -313,6 +317,8 @@ class Supervisor:
 
     async def _run(self, shard: Shard) -> None:
         async with self._starts:
+            if shard.state != "starting":
+                return
             self._spawn(shard)
             ready = asyncio.ensure_future(self._until_ready(shard))
             try:
